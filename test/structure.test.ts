@@ -87,7 +87,7 @@ const ALL: Readonly<Record<string, string>> = Object.assign(
 );
 const BESIDE = new Set(Object.keys(STOREYS.beside));
 
-/** Outside packages that only one room may import. */
+/** Outside packages that only one module may import. */
 const OWNED: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['queue'],
   bullmq: ['queue'],

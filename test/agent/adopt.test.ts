@@ -33,7 +33,7 @@ describe('what a site still runs of removed jobs', () => {
     const [manager = 0] = managers;
     expect(managers).toHaveLength(1);
 
-    // While nobody can tell the site, two jobs are let go of.
+    // Two jobs are removed from the queue while the site cannot be told.
     process.kill(manager, 'SIGSTOP');
     await agent.ok('rm', '--forcex', `${cluster}.0`, `${cluster}.1`);
     await until('the history to have them', async () => (await left(cluster)) === 2);
@@ -47,7 +47,8 @@ describe('what a site still runs of removed jobs', () => {
     const keys = found.map(({ key }) => key).sort();
     expect(keys.map((key) => key.split('.').slice(1))).toEqual([0, 1].map((proc) => [`${cluster}`, `${proc}`, '1']));
 
-    // One while its GridManager lives, which passed over what the site said of it; one that is found by a new one.
+    // One during the life of its GridManager, which ignored the site's report of it; the other is found by a new
+    // GridManager.
     const adopted = await agent.run(['site', 'audit', 'here', '--adopt', keys[0] ?? '']);
     expect(adopted.stdout).toMatch(/\(adopted\)$/m);
     process.kill(manager, 'SIGCONT');

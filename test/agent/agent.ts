@@ -20,7 +20,7 @@ export interface SiteFile {
   readonly more?: string;
 }
 
-/** A whole Gryphus of its own, run as a user does: the built command line, real daemons, a scratch home. */
+/** A complete, private Gryphus, run as a user would: the built command line, real daemons, a scratch home. */
 export class TestAgent {
   readonly dir: string;
   readonly home: string;
@@ -66,7 +66,7 @@ export class TestAgent {
     });
   }
 
-  /** Runs `gryphus ARGS` in the work directory to its end. */
+  /** Runs `gryphus ARGS` in the work directory to completion. */
   async run(
     args: readonly string[],
     options: { readonly input?: string; readonly env?: NodeJS.ProcessEnv; readonly cwd?: string } = {},
@@ -84,7 +84,7 @@ export class TestAgent {
     return { code, stdout, stderr };
   }
 
-  /** As `run`, and throws what it said when it failed. */
+  /** Like `run`, but throws the output if the command failed. */
   async ok(...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await this.run(args);
     if (code !== 0) throw new Error(`gryphus ${args.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
@@ -115,17 +115,17 @@ export class TestAgent {
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
   }
 
-  /** Ends the daemons and removes everything. */
+  /** Stops the daemons and removes everything. */
   async end(): Promise<void> {
     await this.run(['down']);
-    // One whose jobs still run outlives the agent.
+    // The agent is stopped even if one of its jobs is still running.
     killMatching('worker.mjs', this);
-    // What runs at a site ends by itself, and may still write there.
+    // What runs at a site ends on its own, and may still write there.
     rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
-/** Resolves as soon as `look` gives something; throws after the deadline with what it was waiting for. */
+/** Resolves as soon as `look` returns a value; throws after the deadline, naming what it was waiting for. */
 export async function until<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,

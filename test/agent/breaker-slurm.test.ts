@@ -10,7 +10,7 @@ interface SiteLine {
   readonly outOfUse?: string;
 }
 
-/** A real Slurm whose sbatch dies without a word, again and again; then somebody fixes it. */
+/** A real Slurm whose sbatch keeps failing without a message, until it is repaired. */
 describe.skipIf(!SLOW || skipWithoutSlurm())('a site that breaks, and comes back', { timeout: 400_000 }, () => {
   let agent: TestAgent;
   let slurm: Slurm;

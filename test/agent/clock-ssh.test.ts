@@ -9,7 +9,7 @@ import { TestAgent } from './agent.ts';
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 if (!existsSync(FAKETIME)) process.stderr.write('Tests with another clock are left out: faketime is not installed.\n');
 
-/** Minutes by which the clock of the whole agent is off; its site's is right. */
+/** Minutes by which the agent's clock is off; the site's clock is right. */
 describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose clock is %i minutes off', (minutes) => {
   const ca = makeGridCa();
   let sshd: Sshd;
@@ -23,7 +23,7 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
       X509_USER_PROXY: undefined,
       LD_PRELOAD: FAKETIME,
       FAKETIME: `${minutes > 0 ? '+' : ''}${minutes * 60}`,
-      // What sleeps, sleeps as long as it says.
+      // Sleeps last as long as requested.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     });
     const redis = join(agent.dir, 'redis-server');

@@ -8,7 +8,7 @@ import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { filesBelow, findSecrets } from './secret-scan.ts';
 
-/** Seconds that a certificate lives here; a site's lives a day. */
+/** Lifetime of a certificate here, in seconds; at a real site it is a day. */
 const LIFE = SLOW ? 120 : 16;
 const SECRETS = {
   'the mail password': 'Planted-Mail-Password-7391',
@@ -22,14 +22,14 @@ let sshd: Sshd;
 let smtp: SmtpSink;
 let agent: TestAgent;
 let key: string;
-/** Signs the key anew, as a person would by hand. */
+/** Signs the key again, as a person would by hand. */
 let certify: (seconds: number) => void;
 
 beforeAll(async () => {
   const ca = makeKey(dir, 'user_ca');
   key = makeKey(dir, 'id_site');
   sshd = await startSshd({ config: [`TrustedUserCAKeys ${ca}.pub`] });
-  // The certificate alone opens the door.
+  // Only the certificate grants access.
   writeFileSync(join(sshd.configDir, 'authorized_keys'), '');
   smtp = await startSmtp({ login: { user: 'jane', password: SECRETS['the mail password'] } });
   writeFileSync(join(dir, 'ca.pem'), smtp.ca);
@@ -111,7 +111,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
         );
         expect(held).toMatchObject({ HoldReasonCode: 4, HoldReasonSubCode: 1, NumHolds: end });
         expect(held['HoldReason']).toContain("The SSH certificate 'cluster-key' end");
-        // The site would refuse now; what runs there goes on.
+        // The site would refuse a log-in now; jobs running there continue.
         await until('the end itself', () => Date.now() / 1000 > certificateEnd() || undefined, 10_000);
         sshd.killSessions();
         expect((await one(runs))['JobStatus']).toBe(2);
@@ -155,11 +155,11 @@ describe('jobs at a site whose SSH certificate ends', () => {
     const line = readFileSync(key, 'utf8').split('\n')[4] ?? '';
     expect(line.length).toBeGreaterThan(40);
     const secrets = { ...SECRETS, 'the private key': line };
-    // The queue's file is there, and not packed: what is not found in it is not in it.
+    // The queue's file exists and is not compressed, so a secret that is not found in it is not in it.
     const files = filesBelow(join(agent.home, 'state'));
     expect(files.some((file) => file.includes('/redis/') && readFileSync(file).includes('cluster-key'))).toBe(true);
     expect(findSecrets(secrets, [agent.home, sshd.home])).toEqual([]);
-    // Where they belong they are found.
+    // They are found where they belong.
     expect(findSecrets(secrets, [dir])).toEqual(
       expect.arrayContaining([`the mail password: ${join(dir, 'password')}`, `the private key: ${key}`]),
     );

@@ -28,7 +28,7 @@ import { findSecrets } from './secret-scan.ts';
 const MISSING = ['/usr/sbin/myproxy-server', '/usr/bin/grid-proxy-info'].filter((file) => !existsSync(file));
 if (MISSING.length > 0) process.stderr.write(`skipped: ${MISSING.join(', ')} not installed\n`);
 
-/** Seconds that a proxy lives here; really 12 hours. (The server gives none below 5 minutes.) */
+/** Lifetime of a proxy here, in seconds; really 12 hours. (The server issues none below 5 minutes.) */
 const LIFE = SLOW ? 120 : 18;
 const PASSPHRASE = 'Planted MyProxy Passphrase 8842';
 
@@ -161,7 +161,7 @@ describe.skipIf(MISSING.length > 0)('jobs with an X.509 proxy that ends', () => 
         await until(`good news ${i + 1}`, () => subjects('is fresh again').length === i + 1 || undefined);
         await until('a fresh copy at the site', () => endOf(proxyThere()) * 1000 > Date.now() || undefined);
       }
-      // openssl reads it twice, and a fresher one may come between.
+      // openssl reads it twice, and a renewed one may be written in between.
       const copy = join(dir, 'copy');
       copyFileSync(proxyThere(), copy);
       const verify = ['verify', '-allow_proxy_certs', '-CApath', ca.trust, '-untrusted', copy, copy];
@@ -241,7 +241,7 @@ queue 3
   });
 });
 
-/** A line out of the middle of a private key. */
+/** A line from the middle of a private key. */
 function keyIn(file: string): string {
   return /PRIVATE KEY-----\n(?:.*\n){3}(.*)\n/.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
 }
@@ -252,7 +252,7 @@ interface Road {
   close(): Promise<void>;
 }
 
-/** The way to a server, with troubles of its own. */
+/** A link to a server, with faults of its own. */
 async function openRoad(to: number): Promise<Road> {
   const open = new Set<Socket>();
   const server: Server = createServer((socket) => {
@@ -261,7 +261,7 @@ async function openRoad(to: number): Promise<Road> {
     if (self.is === 'away') socket.destroy();
     else if (self.is === 'garbage') socket.end(`${'\u0000\u00ff'.repeat(2000)}\n`);
     else {
-      // A slow one answers at last: what was said to it meanwhile is not lost.
+      // A slow server answers eventually: what was sent to it in the meantime is not lost.
       const timer = setInterval(() => {
         if (self.is === 'slow') return;
         clearInterval(timer);

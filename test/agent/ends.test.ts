@@ -6,7 +6,7 @@ import { freePort } from '../sites/ports.ts';
 import { TestAgent, until } from './agent.ts';
 import { kill, processes, processesOf } from './kill.ts';
 
-/** What the task of a home that is removed gives its daemons. */
+/** How much time a removed home leaves its daemons. */
 const TEN_SECONDS = 10_000;
 
 let agents: TestAgent[] = [];
@@ -20,7 +20,7 @@ afterEach(async () => {
 async function started(longName = false): Promise<TestAgent> {
   const agent = new TestAgent();
   if (longName) {
-    // Too long for a socket: its Redis listens elsewhere.
+    // Too long for a socket path, so its Redis listens elsewhere.
     const home = join(agent.dir, 'x'.repeat(90));
     renameSync(agent.home, home);
     Object.assign(agent, { home });
@@ -51,11 +51,11 @@ async function busy(agent: TestAgent): Promise<void> {
   });
 }
 
-/** What the site's job is made of, which runs on as it does after `down`. */
+/** The processes of the site's job, which keeps running as it does after `down`. */
 const atTheSite = ({ what }: { readonly what: string }) =>
   what.includes('fork-worker.sh') || what.includes('wrapper.sh') || /condor_exec|site\.sh|^sleep/.test(what);
 
-/** As a person does it: again, where something was made in it meanwhile. */
+/** As a person would: again, if something was created in it in the meantime. */
 function remove(home: string): void {
   for (let times = 0; times < 20 && existsSync(home); times++) spawnSync('rm', ['-rf', home]);
 }
@@ -88,7 +88,7 @@ describe('`down`', () => {
 
   it('ends what has only just begun', async () => {
     const agent = await started();
-    // The worker tries this machine's container runtimes now.
+    // The worker is testing this machine's container runtimes at this point.
     await agent.ok('down');
     expect(processes(agent)).toEqual([]);
   }, 60_000);
@@ -104,7 +104,7 @@ describe('daemons whose home is removed', () => {
     await ends(agent);
     expect(processesOf('main.js|redis-server|worker.mjs', other)).toEqual(others);
     expect(processes(agent).some(({ what }) => what.includes('wrapper.sh'))).toBe(true);
-    // Nobody has made it again.
+    // Nothing has recreated it.
     expect(readdirSync(agent.dir)).not.toContain('g');
   }, 120_000);
 
@@ -121,7 +121,7 @@ describe('daemons whose home is removed', () => {
     const before = processesOf('main.js|redis-server|worker.mjs', agent);
     const submitted = await agent.submit('executable = /bin/true\nhold = true\nqueue\n');
     renameSync(agent.home, join(agent.dir, 'moved'));
-    // A command in the same place has nothing of what was there, though that Redis still answers.
+    // A command in the same place sees nothing of the former state, although that Redis still answers.
     expect(JSON.parse((await agent.run(['q', '--json'])).stdout || '[]')).toEqual([]);
     await agent.ok('up');
     const old = () => before.filter((pid) => processesOf('main.js|redis-server|worker.mjs', agent).includes(pid));

@@ -2,7 +2,7 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent } from './agent.ts';
 
-/** Of the shell that happens to start the daemons. */
+/** From the shell that happens to start the daemons. */
 const SECRET = 'planted-7f3a-secret';
 const agent = new TestAgent({
   PLANTED: SECRET,

@@ -72,12 +72,12 @@ log = log
     const clusters: number[] = [];
     for (const n of [0, 1, 2]) clusters.push(await agent.submit(job(n)));
     for (const cluster of clusters) await is(cluster, 2);
-    // While it runs: the agent's half.
+    // While the job runs: the agent's half.
     for (const pid of gridManagers()) process.kill(pid, 'SIGKILL');
     await until('another GridManager', () => gridManagers().length > 0 || undefined);
     agent.file('go0', '');
     await is(clusters[0] ?? 0, 4);
-    // The site's half, and its front door.
+    // The site's half, and its gatekeeper.
     const [manager = 0] = grid.gate.jobManagers();
     expect(manager).toBeGreaterThan(1);
     await grid.gate.kill();
@@ -86,7 +86,7 @@ log = log
     agent.file('go1', '');
     await grid.gate.start();
     await is(clusters[1] ?? 0, 4);
-    // All of it, while the results are on their way.
+    // All of it, while the results are being transferred.
     agent.file('go2', '');
     for (const pid of gridManagers()) process.kill(pid, 'SIGKILL');
     for (const pid of grid.gate.jobManagers()) process.kill(pid, 'SIGKILL');
@@ -116,7 +116,7 @@ log = log
     const message = 'executable = /bin/sleep\narguments = 600\ntransfer_executable = false';
     const cluster = await agent.submit(description(message).replace(resource(), 'gt2 ce'));
     await is(cluster, 2);
-    // Beside the GridManager whose job it is.
+    // Beside the GridManager that manages the job.
     expect(await agent.ok('site', 'audit', 'ce')).toContain('ce and the queue agree');
     // It leaves the queue while the site cannot be told.
     await grid.gate.kill();

@@ -17,7 +17,7 @@ describe.skipIf(!SLOW || skipWithoutCondor())('a whole agent over an HTCondor po
     condor = await startCondor();
     sshd = await startSshd({ as: condor.user, env: condor.env });
     agent.env['HOME'] = sshd.clientHome;
-    // Its jobs write beside the agent's.
+    // Its jobs write next to the agent's.
     letIn(condor.user, agent.dir, agent.work);
     await agent.ok('up');
   }, 90_000);

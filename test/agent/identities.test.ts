@@ -42,7 +42,7 @@ describe('two identities at one site', () => {
     expect(jobs(own)).toEqual([0, 1].map((proc) => `${agentId}.${other}.${proc}.1`));
     expect(await agent.ok('site', 'audit', 'here')).toContain('agree');
 
-    // Nobody cares for what the site still has when the queue has let go of it while its GridManagers were away.
+    // Nothing handles what the site still has of jobs that left the queue while their GridManagers were not running.
     for (const pid of processesOf('gridmanager/main.js', agent)) process.kill(pid, 'SIGSTOP');
     await agent.ok('rm', '--forcex', `${plain}.0`, `${other}.0`);
     const lost = [plain, other].map((cluster) => `${agentId}.${cluster}.0.1`);

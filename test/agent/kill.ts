@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { TestAgent } from './agent.ts';
 
-/** Kills the processes of this agent whose command line holds the words. */
+/** Kills the processes of this agent whose command line contains these words. */
 export function killMatching(message: string, agent: TestAgent, remoteHome?: string): void {
   for (const pid of processesOf(message, agent, remoteHome)) kill(pid);
 }
 
-/** Processes of this agent (other agents may run on this machine) whose command line holds the words. */
+/** Processes of this agent (other agents may run on this machine) whose command line contains these words. */
 export function processesOf(message: string, agent: TestAgent, remoteHome?: string): number[] {
   let found = '';
   try {
@@ -27,7 +27,7 @@ export function processesOf(message: string, agent: TestAgent, remoteHome?: stri
     });
 }
 
-/** All that runs for an agent, by its surroundings and its command line; a job's own program among it. */
+/** All processes that run for an agent, found by their environment and command line; including a job's own program. */
 export function processes(agent: TestAgent): { readonly pid: number; readonly what: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
@@ -51,11 +51,11 @@ function environmentOf(pid: number): string {
   }
 }
 
-/** SIGKILL; one that is gone already is no matter. */
+/** SIGKILL; does nothing if the process has already exited. */
 export function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It was faster.
+    // It had already exited.
   }
 }

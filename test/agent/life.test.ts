@@ -5,7 +5,7 @@ import { parseUserLog } from '../../src/user-log/text.ts';
 import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 
-/** Plain jobs go to the pool; in an ordinary run one test is played at the fork site, too. */
+/** Plain jobs go to the pool; an ordinary run also plays one test at the fork site. */
 describe.each([
   { site: 'pool', noted: 'memory', all: true },
   { site: 'local', noted: 'run.lock.1/memory', all: SLOW },
@@ -21,7 +21,7 @@ describe.each([
   afterAll(() => agent.end());
 
   const eventsIn = (name: string) => parseUserLog(agent.read(name)).events;
-  /** Whether its memory was seen hangs on how long a job took. */
+  /** Whether its memory was measured depends on how long the job took. */
   const typesIn = (name: string) => eventsIn(name).flatMap(({ type }) => (type === 'image-size' ? [] : [type]));
   const state = (cluster: number) => agent.ads(cluster).then(([ad]) => ad?.['GryphusState']);
 

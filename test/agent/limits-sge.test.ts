@@ -8,7 +8,7 @@ import { TestAgent, until } from './agent.ts';
 const JOBS = 12;
 const LIMIT = 4;
 
-/** A real Grid Engine that takes four jobs of a user: what it refuses is no failure, and waits at home. */
+/** A real Grid Engine that accepts four jobs per user: a refusal is not a failure; the job waits at home. */
 describe.skipIf(skipWithoutSge())('a site that takes few jobs of us', () => {
   let agent: TestAgent;
   let sge: Sge;
@@ -17,7 +17,7 @@ describe.skipIf(skipWithoutSge())('a site that takes few jobs of us', () => {
   beforeAll(async () => {
     agent = new TestAgent();
     sge = await startSge({ slots: 16, userJobs: LIMIT });
-    // Each submit command writes down how it ended.
+    // Each submit command records how it ended.
     submits = join(sge.dir, 'submits');
     const bin = join(sge.dir, 'before');
     mkdirSync(bin);
@@ -48,7 +48,7 @@ describe.skipIf(skipWithoutSge())('a site that takes few jobs of us', () => {
     const ledger = join(agent.work, 'ledger');
     const go = join(agent.work, 'go');
     agent.file('job.sh', '#!/bin/sh\necho "$1" >>"$2"\nwhile [ ! -e "$3" ]; do sleep 0.1; done\nsleep 1\n', 0o755);
-    // Each asks for something of its own: no two are elements of one array, which counts as one job there.
+    // Each requests something different, so that no two become elements of one array, which counts as one job there.
     const cluster = await agent.submit(
       [
         'universe = grid',
@@ -84,7 +84,7 @@ describe.skipIf(skipWithoutSge())('a site that takes few jobs of us', () => {
     const statuses = lines(submits);
     const refusals = statuses.filter((status) => status !== '0').length;
     expect(statuses.length - refusals).toBe(JOBS);
-    // The first round tries all; after that a place that comes free costs a refusal at most, seldom.
+    // The first round tries all; after that, a slot that becomes free costs at most one refusal, and rarely that.
     expect(refusals).toBeGreaterThan(0);
     expect(refusals).toBeLessThanOrEqual(2 * JOBS);
   }, 400_000);

@@ -5,14 +5,14 @@ import { TestAgent, until } from './agent.ts';
 
 let agent: TestAgent;
 
-/** Each start of a job writes its line: the site's scratch, and the proc. */
+/** Each start of a job writes a line: the site's scratch directory, and the proc. */
 const program = (more = ':') => `executable = /bin/sh
 arguments = "-c 'echo $(Process) $PWD >> ${agent.dir}/ledger-$(Cluster); ${more}'"
 transfer_executable = false
 should_transfer_files = YES
 log = job.$(Cluster).log`;
 
-/** Where each proc was started, in the order of procs. */
+/** Where each proc was started, in order of procs. */
 function starts(cluster: number): string[] {
   const file = join(agent.dir, `ledger-${cluster}`);
   const lines = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];

@@ -9,7 +9,7 @@ const FOLDER = join(import.meta.dirname, '../../examples/pi');
 const agent = new TestAgent();
 afterAll(() => agent.end());
 
-/** As `npm start` runs it, once all is built. */
+/** As `npm start` runs it after building. */
 function sweep() {
   const child = spawn(process.execPath, [join(FOLDER, 'run.mjs')], { env: agent.env, stdio: 'pipe' });
   let said = '';

@@ -8,7 +8,7 @@ import { skipWithoutSlurm, startSlurm, type Slurm } from '../sites/slurm.ts';
 import { startSshd, type Sshd } from '../sites/sshd.ts';
 import { CLI, TestAgent } from './agent.ts';
 
-/** The README's own commands, word by word; only what its host names mean is ours, as in any ~/.ssh/config. */
+/** The README's own commands, verbatim; only the meaning of its host names is ours, as in any ~/.ssh/config. */
 describe.skipIf(skipWithoutSlurm())("the README's sites", () => {
   let sshd: Sshd;
   let slurm: Slurm;

@@ -23,7 +23,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     await slurm?.stop();
   });
 
-  /** Appends to an input, says each start to a ledger, and waits for the file `go`. */
+  /** Appends to an input, writes each start to a ledger, and waits for the file `go`. */
   async function submit(name: string, extra = '', jobs = 1) {
     const at = (file: string) => join(agent.dir, `${name}.${file}`);
     agent.file(
@@ -61,7 +61,10 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
       const seen = await agent.ok('q', `${cluster}`, '-af', 'GryphusState', 'GridJobId');
       return state.test(seen) ? seen : undefined;
     });
-  /** Slurm lets such a job wait for two minutes. Within the second in which it revoked the former run's credential, it fails. */
+  /**
+   * Slurm makes such a job wait for two minutes. Within the second in which it revoked the former run's credential, it
+   * fails.
+   */
   const begin = async (id: string) => {
     await until('pending', async () => slurm.run('squeue', '-h', '-j', id, '-o', '%T').trim() === 'PENDING');
     await delay(2000);

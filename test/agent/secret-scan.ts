@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where any of the secrets stands that must stand nowhere: files below `dirs`, and what processes show of themselves. */
+/** Where any of the secrets appears that must not appear anywhere: files below `dirs`, and what processes expose. */
 export function findSecrets(secrets: Readonly<Record<string, string>>, dirs: readonly string[]): string[] {
   const wanted = Object.entries(secrets).flatMap(([name, secret]) => [
     [name, Buffer.from(secret)] as const,
@@ -16,7 +16,7 @@ export function findSecrets(secrets: Readonly<Record<string, string>>, dirs: rea
   return found;
 }
 
-/** Command lines and environments of all processes but this one, whose environment the test itself made. */
+/** Command lines and environments of all processes but this one, whose environment the test itself set. */
 function processes(): { where: string; bytes: Buffer }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)

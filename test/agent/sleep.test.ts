@@ -5,7 +5,7 @@ import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { TestAgent, until } from './agent.ts';
 import { processesOf } from './kill.ts';
 
-/** A lease of the daemons lives 15 s: they wake long after theirs have ended. */
+/** A lease of the daemons lasts 15 s: they wake long after their leases have expired. */
 const ASLEEP_MS = 20_000;
 
 describe('a laptop that sleeps', () => {

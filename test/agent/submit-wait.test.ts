@@ -17,7 +17,7 @@ describe('submit --wait', () => {
     agent.config('[pool]\ncpus = 4\n');
     await agent.ok('up');
     proxy = await stepProxy(readFileSync(join(agent.home, 'state/redis/socket'), 'utf8').trim());
-    // Jobs end and leave the queue between any two exchanges of the one who waits.
+    // Jobs end and leave the queue between any two requests of the waiting client.
     proxy.step = () => new Promise((resume) => setTimeout(resume, random() * MOST_MS));
   }, 120_000);
   afterAll(async () => {

@@ -13,9 +13,9 @@ describe('inputs and outputs that are URLs', () => {
   let base: string;
   const asked: string[] = [];
   const stored = new Map<string, string>();
-  /** Answers with 503 while set. */
+  /** Answers with 503 while this is set. */
   let away = false;
-  /** Their first PUT is cut in the middle. */
+  /** Their first PUT is cut off in the middle. */
   const cut = new Set<string>();
   let sshd: Sshd;
 
@@ -133,7 +133,7 @@ queue 2`);
     const elsewhere = base.replace('127.0.0.1', 'localhost');
     await agent.ok('wait', '--timeout', '200', String(await job(`${elsewhere}/p%24(x)`)));
     expect(agent.read('out')).toBe('/p%24(x)');
-    // There is a log-in for this host, so it is ours to fetch.
+    // There is a log-in for this host, so the agent fetches it.
     await agent.ok('wait', '--timeout', '200', String(await job(`${base}/p2`)));
     expect(asked.map((line) => line.replace(/wget|curl/i, 'the site'))).toEqual([
       'GET /p%24(x) the site',

@@ -84,9 +84,9 @@ describe('a job whose log cannot be written', () => {
     expect(status).toContain(`${join(agent.work, 'logs/moved.log')}, since `);
     expect(JSON.parse(await agent.ok('status', '--json'))).toMatchObject({ userLogs: { count: 2 } });
     const waiting = await agent.submit('executable = /bin/true\nhold = true\nlog = piped.log\nqueue\n').catch(() => 0);
-    // It is refused at the submit now: nobody is told of the same twice.
+    // The submit refuses it now: the same problem is not reported twice.
     expect(waiting).toBe(0);
-    // Nor does an end wait for it, and the next Scheduler owes the same.
+    // Ending does not wait for it either, and the next Scheduler still has the same events pending.
     const began = Date.now();
     await agent.ok('down');
     expect(Date.now() - began).toBeLessThan(20_000);

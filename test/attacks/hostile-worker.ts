@@ -15,13 +15,13 @@ export interface HostileOptions {
   readonly instance?: string;
   readonly cpus?: number;
   readonly held?: readonly HeldAttempt[];
-  /** What it says when it is told to start a job; default: nothing. */
+  /** What it answers when told to start a job; default: nothing. */
   readonly onStart?: (worker: HostileWorker, start: Start) => void;
-  /** Its answer to a question about results. */
+  /** Its answer to a request for results. */
   readonly onAsk?: (ask: Ask) => { readonly files?: unknown; readonly bytes?: Buffer };
 }
 
-/** A worker of somebody who means no good: it has the token of a pilot, and says what it likes. */
+/** A worker run by an attacker: it has a pilot's token, and can send anything. */
 export class HostileWorker {
   readonly #link: Link;
   readonly started: Start[] = [];
@@ -71,7 +71,7 @@ export class HostileWorker {
     return this.#link.up;
   }
 
-  /** What an honest worker's types would not let it say. */
+  /** What an honest worker's types do not allow it to send. */
   say(message: object, bytes?: Buffer): void {
     this.#link.say(message as FromWorker, bytes);
   }
@@ -80,7 +80,7 @@ export class HostileWorker {
     return this.#link.asking.ask(question).then(({ bytes }) => bytes);
   }
 
-  /** A job's end; `more`: of the message, `ending`: of the end itself. */
+  /** The end of a job; `more`: fields of the message, `ending`: of the end itself. */
   end({ key }: { readonly key: string }, more: object = {}, ending: object = {}, bytes?: Buffer): void {
     const how = { kind: 'exited', code: 0 };
     const whole = { how, startedAt: 1e9, endedAt: 1e9 + 1, stdoutBytes: 0, stderrBytes: 0, ...ending };
@@ -100,7 +100,7 @@ export function pilotToken(agent: TestAgent, more: { readonly cpus?: number } = 
   return new Tokens(placesOf(agent).dir).issue({ site: 'siteA', local: false, ...more });
 }
 
-/** The one job that it was given. */
+/** The only job that was given to it. */
 export function given(worker: HostileWorker): Promise<Start> {
   return until('the worker to be given a job', () => worker.started.at(-1), 20_000);
 }

@@ -5,8 +5,8 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 
 /**
- * An agent with sites behind a real sshd, some of whose owners edit what the agent carried there: `evil` is shell text at
- * the end of the JobManager's program, whose own functions are `honest_NAME` there.
+ * An agent with sites behind a real sshd, some of whose owners modify what the agent sent there: `evil` is shell text
+ * appended to the JobManager's program, whose own functions are available there as `honest_NAME`.
  */
 export class Sites {
   readonly agent: TestAgent;
@@ -29,7 +29,7 @@ export class Sites {
     const file = join(this.sshd.home, `evil-${name}.sh`);
     const pieces = ['carrying', 'looking', 'records'];
     const honest = pieces.map((piece) => `sed 's/^do_/honest_/' "$BIN/${piece}.sh" >|"$T/${piece}" && . "$T/${piece}"`);
-    // Each piece names its functions anew, so the honest ones are put back behind them.
+    // Each piece redefines functions, so the honest ones are restored after it.
     const back = pieces.map((piece) => `. "$BIN/${piece}.sh"`);
     writeFileSync(file, `\n${[...honest, ...back].join('\n')}\n${evil}\n`);
     const prelude = `grep -q honest_ "$BIN/proxies.sh" || cat ${shellQuote(file)} >>"$BIN/proxies.sh"`;
@@ -43,7 +43,7 @@ export class Sites {
     return agent === undefined ? undefined : join(above, agent);
   }
 
-  /** A shell job at a site; more lines of the description before `queue`. */
+  /** A shell job at a site; `more`: lines of the description before `queue`. */
   async submit(site: string, script: string, ...lines: readonly string[]): Promise<number> {
     const text = [
       'universe = grid',
@@ -55,7 +55,7 @@ export class Sites {
     return await this.agent.submit(`${[...text, message, ...lines, 'queue'].join('\n')}\n`);
   }
 
-  /** The pids of the GridManagers. */
+  /** The process ids of the GridManagers. */
   async managers(): Promise<readonly number[]> {
     const { managers } = JSON.parse(await this.agent.ok('status', '--json')) as { managers: { pid: number }[] };
     return managers.map(({ pid }) => pid);

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Sites, text } from './hostile.ts';
 
-/** What a site adds to the results of all jobs: `give NAME TEXT` and `bit OCTAL NAME`, NAME below the job's directory. */
+/**
+ * What a site adds to the results of all jobs: `give NAME TEXT` and `bit OCTAL NAME`, with NAME below the job's
+ * directory.
+ */
 const GIVES = `
 give() { printf 'small %s/work/%s\\nstream %s 1\\n%s\\n%s\\nstreamed 0\\n' "$key" "$1" "$NONCE" "$2" "$NONCE"; }
 do_fetch() {
@@ -49,7 +52,7 @@ it('among new files, a site places none over an input', async () => {
   expect(sites.agent.read('in.dat')).toBe('mine\n');
   expect(sites.agent.read('copy')).toBe('mine\n');
   expect(readdirSync(join(sites.agent.work, 'sub'))).toEqual([]);
-  // What the job is said to have made is the site's to say.
+  // The site decides what it reports as a job's outputs.
   expect(sites.agent.read('new.txt')).toBe('fine');
   await sites.agent.ok('rm', String(cluster));
 }, 120_000);

@@ -29,13 +29,13 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => sites.close());
 
-/** A site of which a directory of its own lies in the shared one. */
+/** A site whose own directory is inside the shared one. */
 function site(name: string, scratch = shared): string {
   sites.fair(name, `scratch = ${JSON.stringify(scratch)}\n`);
   return join(scratch, name);
 }
 
-/** Where the agent's directory of a site is, once it is there. */
+/** The agent's directory at a site, once it exists. */
 async function agentDirectory(top: string): Promise<string> {
   return await until('the directory', () => {
     const [agent] = existsSync(top) ? readdirSync(top) : [];
@@ -50,14 +50,14 @@ async function why(cluster: number, words: RegExp): Promise<string> {
   });
 }
 
-/** Runs to its end at a site, where it may. */
+/** Runs a job to completion at a site, if it may. */
 async function runs(name: string): Promise<void> {
   const cluster = await sites.submit(name, 'echo ran', `output = ${name}.out`);
   await sites.agent.ok('wait', '--timeout', '60', String(cluster));
   expect(sites.agent.read(`${name}.out`)).toBe('ran\n');
 }
 
-/** A stranger's program in the place of ours: it says that it was run. */
+/** An attacker's program in place of ours: it records that it was run. */
 function canary(agentDir: string): string {
   const here = join(sites.sshd.home, 'canary');
   for (const bin of readdirSync(join(agentDir, 'bin')))
@@ -115,7 +115,7 @@ describe('a directory that all users of a cluster write into', () => {
     await runs('swapped');
     const [pid] = processesOf('jobmanager.sh', sites.agent, sites.sshd.home);
     expect(pid).toBeDefined();
-    // Somebody could write there for a moment, and has put a directory of his own in the place of ours.
+    // Another user could write there for a moment, and put a directory of his own in place of ours.
     chmodSync(top, 0o777);
     const directory = await agentDirectory(top);
     renameSync(directory, join(top, 'away'));
@@ -125,7 +125,7 @@ describe('a directory that all users of a cluster write into', () => {
     const cluster = await sites.submit('swapped', 'echo ran');
     expect(await why(cluster, /others may write/)).toContain(`others may write into ${top}`);
     expect(existsSync(here)).toBe(false);
-    // As before: the job that waits there runs.
+    // As before, the job that waits there runs.
     rmSync(directory, { recursive: true });
     renameSync(join(top, 'away'), directory);
     chmodSync(top, 0o700);

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 
 const SRC = join(import.meta.dirname, '../../src');
 
-/** A word of a shell as it stands there: quoted parts and bare ones, with none of its expansions made. */
+/** A word of a shell as written there: quoted and bare parts, without any expansion. */
 const WORD = /(?:'[^']*'|"(?:\\.|\$\([^()]*(?:\([^()]*(?:\([^()]*\))*[^()]*\)[^()]*)*\)|[^"\\])*"|[^\s'"|;()])+/y;
 
-/** Every awk program of the site's shell text, by file and line, with the shell's own variables put in. */
+/** Every awk program in the site's shell text, by file and line, with the shell's own variables substituted. */
 export function awkPrograms(): [where: string, program: string][] {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.sh'));
   const texts = new Map(files.map((name) => [name, readFileSync(join(SRC, name), 'utf8')]));
@@ -39,7 +39,7 @@ function programAt(text: string, from: number): string {
   }
 }
 
-/** The word without its quotes, and with the value for each `$NAME` that the shell text gives one. */
+/** The word without its quotes, with the value of each `$NAME` that the shell text defines. */
 function plain(word: string, parts: ReadonlyMap<string, string>): string {
   return word.replace(/'([^']*)'|"((?:\\.|[^"\\])*)"/g, (_, single?: string, double?: string) => {
     if (single !== undefined) return single;

@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-/** What the queue says of a claim with this line, in a JobManager of host `here` and boot `now`. */
+/** What the queue reports for a claim with this line, in a JobManager of host `here` and boot `now`. */
 function stateOf(line: string): string | undefined {
   mkdirSync(join(dir, 'jobs/a.1.0.1/run.lock.1'), { recursive: true });
   writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1@1'), line);
@@ -21,7 +21,7 @@ function stateOf(line: string): string | undefined {
   return /^gryphus\.a\.1\.0\.1\.1 7 (\w+)$/m.exec(stdout)?.[1];
 }
 
-/** In /proc/PID/stat the 20th word after the program's name. */
+/** In /proc/PID/stat, the 20th field after the program's name. */
 const startOf = (pid: number) =>
   readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
@@ -29,7 +29,7 @@ const startOf = (pid: number) =>
 
 it('a claim tells who runs it, or that nobody does yet', () => {
   expect(stateOf(`${process.pid} ${startOf(process.pid)} now here\n`)).toBe('RUNNING');
-  // A worker has taken it, and has not started it: the line is still that of the waiting job.
+  // A worker has taken it and has not started it yet: the line is still that of the waiting job.
   expect(stateOf('1795318441000131\n')).toBe('RUNNING');
   expect(stateOf('')).toBe('RUNNING');
   expect(stateOf(`${process.pid} 1 now elsewhere\n`)).toBe('RUNNING');

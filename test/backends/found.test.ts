@@ -11,7 +11,7 @@ import { fixture, look, refusals, shellHalf } from './recorded.ts';
 const dir = mkdtempSync(join(tmpdir(), 'gfound-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** A PATH with these commands alone, each a line of shell, and what LOOK itself needs. */
+/** A PATH with only these commands, each a line of shell, and what LOOK itself needs. */
 function path(commands: Readonly<Record<string, string>>): string {
   const bin = mkdtempSync(join(dir, 'bin'));
   for (const [name, line] of Object.entries(commands)) {

@@ -10,7 +10,7 @@ const SRC = join(import.meta.dirname, '../../src/backends');
 describe('what a batch system is handed', () => {
   it('passes shellcheck', () => {
     const files = ['sge-job.sh', 'job-script.sh', 'pbs-family.sh'].map((name) => join(SRC, name));
-    // The variables and functions of jobmanager.sh are seen in its own test.
+    // The variables and functions of jobmanager.sh are checked in its own test.
     const found = spawnSync('shellcheck', ['-s', 'sh', '-e', 'SC2034,SC2154,SC1090', ...files], { encoding: 'utf8' });
     expect(found.stdout).toBe('');
   });

@@ -8,7 +8,7 @@ import { fixture, shellHalf } from './recorded.ts';
 const SRC = join(import.meta.dirname, '../../src');
 const SCRIPTS = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.sh'));
 
-/** Those that this machine has; Debian's own is mawk, and sites have the others. */
+/** The ones installed on this machine; Debian's own is mawk, and sites have the others. */
 const AWKS = ['mawk', 'gawk --posix', 'gawk', 'original-awk', 'busybox awk']
   .map((message) => message.split(' '))
   .filter(([command = '', ...args]) => spawnSync(command, [...args, 'BEGIN { exit }']).status === 0);
@@ -32,7 +32,7 @@ describe('the text that sites run', () => {
         input: '',
         encoding: 'utf8',
       });
-      // A program may end with a status of its own; 2 is awk's.
+      // A program may exit with a status of its own; 2 is awk's.
       return status !== 2 && stderr === '' ? [] : [`${where}: ${stderr}`];
     });
     expect(wrong).toEqual([]);

@@ -21,7 +21,7 @@ export function refusals(name: string): [status: number, words: string][] {
     });
 }
 
-/** The lines that a call of a backend's shell half prints where commands print what was recorded. */
+/** The lines that a call of a backend's shell half prints if commands print what was recorded. */
 export function shellHalf(
   backend: string,
   answers: Readonly<Record<string, string>>,
@@ -53,7 +53,7 @@ export function shellHalf(
   }
 }
 
-/** Which batch systems are found where commands have such an environment, and this machine's own are not looked for. */
+/** Which batch systems are detected in such an environment, ignoring this machine's own. */
 export function look(env: Readonly<Record<string, string>>): ReturnType<typeof readFound> {
   const input = LOOK.replace(/^PATH=.*\n/m, '');
   return readFound(execFileSync('sh', ['-s'], { input, encoding: 'utf8', env: { ...process.env, ...env } }));

@@ -9,7 +9,7 @@ import { torque, torqueRefusal } from '../../src/backends/torque.ts';
 import { spec } from '../conformance/kit.ts';
 import { fixture, refusals, shellHalf } from './recorded.ts';
 
-/** Lines `TAG ID REST` by the name that the job had when it was recorded. */
+/** Lines `TAG ID REST`, by the name that the job had when it was recorded. */
 function entries(backend: Backend, lines: readonly string[]) {
   return Object.fromEntries(
     lines.map((line) => {
@@ -20,7 +20,10 @@ function entries(backend: Backend, lines: readonly string[]) {
 }
 const ours = (text: string): string => text.replace(/(Job_Name = |<JB_name>|^jobname +)/gm, '$1gryphus.a.');
 
-/** Statuses with which OpenPBS has as many jobs, or as much of a resource in them, as it takes of somebody. */
+/**
+ * Statuses with which OpenPBS reports that it has as many jobs, or as much of a resource in them, as it accepts from
+ * one user.
+ */
 const FULL = new Map([
   [38, 'site-full'],
   [39, 'site-full'],
@@ -368,7 +371,7 @@ describe('LSF, by its manual', () => {
     expect(lsf.idOf('Job <12> is submitted to default queue <normal>.')).toBe('12');
     expect(lsfRefusal(255, 'x: No such queue. Job not submitted.')).toMatchObject({ kind: 'never' });
     expect(lsfRefusal(137, 'LSF is down. Please wait ...')).toBe('unclear');
-    // The daemon died with the request in its hands.
+    // The daemon died while handling the request.
     const lost = 'Failed in an LSF library call: Failed in sending/receiving a message: Connection reset by peer.';
     expect(lsfRefusal(255, `${lost} Job not submitted.`)).toBe('unclear');
   });

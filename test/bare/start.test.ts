@@ -26,7 +26,7 @@ describe.skipIf(skipWithoutBare())('a machine that has Node and npm and nothing 
       expect(text).toContain('Fetching a Redis server: this machine has none.');
       expect(text).toContain('pi ≈ 3.1411 (200 jobs, 0 failed)');
       expect(exit).toBe(0);
-      // Nothing of the system has changed, and nothing is left running.
+      // Nothing on the system has changed, and no process is left running.
       expect(
         (await machine.run('root', 'dpkg-query -W redis-server redis-tools; ls /var/lib/apt/lists')).text,
       ).not.toMatch(/redis-tools\t\d|_Packages/);
@@ -66,7 +66,7 @@ describe.skipIf(skipWithoutBare())('a machine that has Node and npm and nothing 
   );
 });
 
-/** The commands of all processes in the machine but its first ones. */
+/** The command lines of all processes in the machine except its first ones. */
 async function running(machine: BareMachine): Promise<string[]> {
   const { text } = await machine.run(
     'root',

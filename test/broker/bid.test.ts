@@ -30,7 +30,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
 
   it('asks, waits, and starts once, however often the leave comes', async () => {
     const { site, watch, key } = await asking(60);
-    // Another client, who knows nothing, hears the question too.
+    // Another client without any state receives the question too.
     const other = new Watch(await ground.open());
     await other.until(key, (report) => report.is === 'asking', ground.patience);
     for (let turn = 0; turn < 3; turn++) expect((await site.leave?.([key]))?.get(key)).toEqual({ ok: true });
@@ -45,7 +45,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     await site.commit([key]);
     await watch.until(key, (report) => report.is === 'asking', ground.patience);
     await site.leave?.([key]);
-    // A second is short on a busy machine: the leave may have come behind it, and is kept then.
+    // On a busy machine a second is short: the permission may have arrived after it, and is kept then.
     const next = await watch.until(key, ({ is }) => is === 'ended' || is === 'lost', ground.patience);
     if (next.is === 'lost') await site.commit([key]);
     await endsOnce(watch, key);

@@ -34,7 +34,7 @@ describe.skipIf(skipWithoutSlurm())("a user's own wrong requests, at a real Slur
       );
     }
     expect(await agent.ok('status', '--sites', '-af', 'Name', 'RecentFailures')).toContain('slurm 0\n');
-    // A site that refuses what nobody asked for fails us.
+    // A site that refuses something nobody requested is at fault.
     agent.site('slurm', {
       url: 'local',
       batch: 'slurm',

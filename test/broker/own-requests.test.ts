@@ -7,7 +7,7 @@ const ad = (attrs: Readonly<Record<string, string>>) => ({ get: (name: string) =
 describe('what speaks against a site, and what against a job', () => {
   it.each<[string, Record<string, string>, boolean]>([
     ['sbatch: error: invalid partition specified: nosuch', { BatchQueue: '"nosuch"' }, true],
-    // The queue is that of the site's file: no job of ours can run there.
+    // The queue comes from the site's file: none of our jobs can run there.
     ['sbatch: error: invalid partition specified: nosuch', {}, false],
     ['Requested node configuration is not available', { RequestMemory: '900000' }, true],
     ['Requested node configuration is not available', { RequestCpus: '1' }, false],

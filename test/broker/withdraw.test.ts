@@ -44,7 +44,7 @@ describe('taking back what has not started', () => {
     await site.prepare(keys.map((key) => ledgerJob(ground, key, 'sleep 0.02')));
     await site.commit(keys);
     const withdrawn = new Set<string>();
-    // In small bites, from the end of the queue: the workers come towards us.
+    // In small batches, from the end of the queue, while the workers take jobs from its front.
     for (let at = keys.length; at > 0; at -= 4) {
       const bite = keys.slice(Math.max(0, at - 4), at);
       const outcomes = await site.cancel(bite, { onlyIfNotStarted: true });

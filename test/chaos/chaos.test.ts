@@ -16,15 +16,18 @@ import { strike, Watch } from './killer.ts';
 import { PROGRAM, readLedger } from './ledger.ts';
 import { plan, type Submit } from './plan.ts';
 
-/** A run is told by these: `GRYPHUS_SEED=7 GRYPHUS_CHAOS_JOBS=20000 GRYPHUS_CHAOS_MS=600000 npx vitest run test/chaos/`. */
+/**
+ * These variables define a run: `GRYPHUS_SEED=7 GRYPHUS_CHAOS_JOBS=20000 GRYPHUS_CHAOS_MS=600000 npx vitest run
+ * test/chaos/`.
+ */
 const SEED = Number(process.env['GRYPHUS_SEED'] ?? 20261123);
 const JOBS = Number(process.env['GRYPHUS_CHAOS_JOBS'] ?? 400);
 const CHAOS_MS = Number(process.env['GRYPHUS_CHAOS_MS'] ?? 30_000);
-/** HTCondor's own, where it is there. */
+/** HTCondor's own, if it is installed. */
 const READER = join(htcondorPlace(), 'bin/condor_check_userlogs');
-/** Jobs of the run, and its DAG managers; the pilot stays. */
+/** The run's jobs and DAG managers; the pilot stays. */
 const OURS = 'JobUniverse == 7 || regexp("job.sh$", Cmd)';
-/** For all to end when nobody kills any more. */
+/** Time for all jobs to end after the last kill. */
 const PATIENCE_MS = 300_000 + JOBS * 100;
 
 describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
@@ -68,7 +71,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
       const until_ = Date.now() + CHAOS_MS;
       const killing = (async () => {
         while (Date.now() < until_) {
-          // A daemon of the site that needs longer to come back is one more thing that goes wrong.
+          // A daemon of the site that takes longer to come back is one more fault.
           story.push(await strike(agent, slurm, watch, random).catch(() => 'a slow restart'));
           await new Promise((resume) => setTimeout(resume, 200 + random() * 1500));
         }
@@ -112,7 +115,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
       );
       console.log(`chaos, seed ${SEED}: ${accepted.size} jobs, ${story.length} strikes; ${tally(story)}`);
       expect({ findings, story: findings.length === 0 ? '' : story.join(', ') }).toEqual({ findings: [], story: '' });
-      // It fails where the pilot is gone already, as a killed one is.
+      // It fails if the pilot is already gone, as a killed one is.
       await agent.run(['glidein', 'stop', '--all']);
       for (const target of targets)
         await until(`${target.siteDir} to be empty`, () => attemptsAt(target).length === 0 || undefined);
@@ -126,7 +129,10 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     CHAOS_MS + PATIENCE_MS + 300_000,
   );
 
-  /** Submits it until the command says what it made: the ids. A command that was killed may have made a cluster that nobody knows. */
+  /**
+   * Submits repeatedly until the command reports what it created; returns the ids. A killed command may have created a
+   * cluster that is not known here.
+   */
   async function submitted({ command, file, text, beside = {}, jobs }: Submit): Promise<string[]> {
     for (const [name, content] of Object.entries(beside)) agent.file(name, content);
     agent.file(file, text);
@@ -140,7 +146,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     }
   }
 
-  /** What users do to jobs that run. */
+  /** What users do to running jobs. */
   async function annoy(
     random: () => number,
     ids: readonly string[],
@@ -164,7 +170,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     }
   }
 
-  /** Releases what was held, by whatever happened to it, until nothing is in the queue. */
+  /** Releases held jobs, whatever held them, until the queue is empty. */
   async function ended(): Promise<true | undefined> {
     const began = Date.now();
     const { stdout, code } = await agent.run(['q', '--json', '--constraint', OURS, '--attributes', 'JobStatus']);
@@ -229,13 +235,13 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
 });
 
 /**
- * A slurmctld that was killed has lost up to 5 s of its state and gives job ids a second time: slurmd drains its node with
- * "Duplicate jobid" until an administrator says otherwise.
+ * A killed slurmctld has lost up to 5 s of its state and assigns job ids a second time: slurmd drains its node with
+ * "Duplicate jobid" until an administrator intervenes.
  */
 function backInService({ slurm }: Target): void {
   if (slurm === undefined) return;
   const nodes = ['update', 'nodename=n[1-2]', 'state=resume'];
-  // Of nodes that need none it says so, and of a controller that is away.
+  // It fails for nodes that need no resume, and if the controller is down.
   execFile('scontrol', nodes, { env: { ...process.env, ...slurm.env }, timeout: 5000 }, () => undefined);
 }
 

@@ -15,7 +15,7 @@ const run = (pid: number, start: number, code?: number): Run =>
 const NOBODY: Seen = { killed: new Set(), unwatched: new Set(), alive: new Map() };
 const lived = (pid: number, until: number): Seen => ({ ...NOBODY, alive: new Map([[runName('1.0', pid), until]]) });
 
-/** A job as it should be, that ends with `code`. */
+/** A correct job that exits with `code`. */
 const good = (code = 0): Evidence => ({
   id: '1.0',
   accepted: true,

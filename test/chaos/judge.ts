@@ -1,28 +1,28 @@
 import type { UserLogEvent } from '../../src/user-log/event.ts';
 import { type Run, runName } from './ledger.ts';
 
-/** What a chaos run left of one job. */
+/** What a chaos run recorded about one job. */
 export interface Evidence {
   /** `12.0` */
   readonly id: string;
-  /** The submit command said so; false: the command was killed, and the job is there all the same. */
+  /** True if the submit command reported it; false: the command was killed, but the job exists anyway. */
   readonly accepted: boolean;
   readonly removed: boolean;
-  /** HTCondor's names; `undefined`: neither the queue nor the history has it. */
+  /** HTCondor's names; `undefined`: it is neither in the queue nor in the history. */
   readonly ad: Readonly<Record<string, unknown>> | undefined;
-  /** As the programs say, in the order of their starts. */
+  /** As recorded by the programs, in order of their starts. */
   readonly runs: readonly Run[];
   readonly events: readonly UserLogEvent[];
-  /** What it wrote, as it came home. */
+  /** What it wrote, as it arrived at home. */
   readonly output: string | undefined;
 }
 
 export interface Seen {
-  /** Programs that somebody killed, by `runName`; the killer sends signal 9. */
+  /** Programs that were killed, by `runName`; the killer sends signal 9. */
   readonly killed: ReadonlySet<string>;
   /** Jobs whose waiter or wrapper was killed: the program dies with it. */
   readonly unwatched: ReadonlySet<string>;
-  /** When a program was last seen alive, seconds of uptime, by `runName`. */
+  /** When a program was last seen alive, in seconds of uptime, by `runName`. */
   readonly alive: ReadonlyMap<string, number>;
 }
 
@@ -36,10 +36,10 @@ export interface Finding {
 
 const REMOVED = 3;
 const COMPLETED = 4;
-/** The uptime's grain, and what a program needs from its line to its death, seconds. */
+/** The resolution of the uptime, plus the time from a program's line to its death, in seconds. */
 const GRAIN = 0.05;
 
-/** All that is wrong with a job; nothing for one that ran as it should. Pure. */
+/** Everything that is wrong with a job; empty for one that ran as it should. Pure. */
 export function judge(job: Evidence, seen: Seen): Finding[] {
   const found: Finding[] = [];
   const say = (fault: Fault, why: string) => found.push({ fault, id: job.id, why });
@@ -68,7 +68,7 @@ export function judge(job: Evidence, seen: Seen): Finding[] {
   return found;
 }
 
-/** The exit that is told is that of the program's last run; a signal is one that it sent itself, or a killer's. */
+/** The reported exit is that of the program's last run; a signal is one that it sent itself, or the killer's. */
 function falseEnd({ id, ad = {}, runs }: Evidence, { killed, unwatched }: Seen): string[] {
   const last = runs.at(-1);
   if (last === undefined) return ['it never ran'];
@@ -88,7 +88,7 @@ function falseEnd({ id, ad = {}, runs }: Evidence, { killed, unwatched }: Seen):
     : [`exit ${code}, not ${JSON.stringify(last.last)}`];
 }
 
-/** One submit, at least one start before an end by itself, and one end, which is the ad's. */
+/** One submit, at least one start before an end of its own, and one end, which matches the ad. */
 function wrongEvents({ ad = {}, events }: Evidence, status: number): string[] {
   const count = (type: UserLogEvent['type']) => events.filter((event) => event.type === type).length;
   const ends = events.flatMap((event) => (event.type === 'terminated' || event.type === 'aborted' ? event : []));

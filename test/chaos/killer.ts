@@ -6,7 +6,9 @@ import { kill } from '../agent/kill.ts';
 import type { Target } from '../crash/sites.ts';
 import { runName } from './ledger.ts';
 
-/** What a process is, by its command line; the first that fits. A program has another name where files are transferred. */
+/**
+ * What a process is, by its command line; the first match counts. A program has another name if files are transferred.
+ */
 const KINDS: readonly (readonly [string, RegExp])[] = [
   ['waiter', /\/gryphus-waiter /],
   ['program', /^(\/bin\/)?sh \S+ \d+\.\d+ \S+ \S+ \S+\/ledger$/],
@@ -32,8 +34,8 @@ export interface Process {
 }
 
 /**
- * All that runs for the agent, here and at its sites, which share this machine: a site's programs and starters are known by
- * their home or directory alone, as none of them has the agent's surroundings.
+ * All processes that run for the agent, here and at its sites, which share this machine. A site's programs and starters
+ * are recognized only by their home or directory, since they do not have the agent's environment.
  */
 export function allProcesses(agent: TestAgent, target: Target): Process[] {
   const dirs = [agent.dir, ...(target.sshd === undefined ? [] : [dirname(target.sshd.home)])];
@@ -52,7 +54,7 @@ export function allProcesses(agent: TestAgent, target: Target): Process[] {
     });
 }
 
-/** What /proc says of a process; nothing where it is gone. */
+/** What /proc shows of a process; nothing if it has exited. */
 function read(look: () => string): string {
   try {
     return look();
@@ -61,7 +63,7 @@ function read(look: () => string): string {
   }
 }
 
-/** Watches programs, each by `runName`: when it was last alive, and whose program or supervisor the killer took. */
+/** Watches programs, each by `runName`: when it was last alive, and whose program or supervisor the killer killed. */
 export class Watch {
   readonly alive = new Map<string, number>();
   readonly killed = new Set<string>();
@@ -81,14 +83,14 @@ export class Watch {
       if (kind === 'program') this.alive.set(runName(jobOf(command), pid), now);
   }
 
-  /** The killer takes it. */
+  /** The killer has killed it. */
   takes({ pid, kind, command }: Process): void {
     if (kind === 'program') this.killed.add(runName(jobOf(command), pid));
     if (kind === 'waiter' || kind === 'wrapper') this.unwatched.add(jobOf(command));
   }
 }
 
-/** The job that a program, a waiter or a wrapper is for. */
+/** The job that a program, a waiter or a wrapper belongs to. */
 export function jobOf(command: string): string {
   return / (?:[\w-]+\.)*?(\d+\.\d+)(?:\.\d+)?(?= )/.exec(command)?.[1] ?? '';
 }
@@ -97,7 +99,7 @@ export function uptime(): number {
   return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
 }
 
-/** One thing that goes wrong; what was done, for the story. */
+/** One fault; returns what was done, for the record. */
 export async function strike(agent: TestAgent, target: Target, watch: Watch, random: () => number): Promise<string> {
   const pick = <T>(all: readonly T[]): T | undefined => all[Math.floor(random() * all.length)];
   const dice = random();
@@ -125,7 +127,7 @@ export async function strike(agent: TestAgent, target: Target, watch: Watch, ran
   const kind = pick([...new Set(all.map((one) => one.kind))]);
   const victim = pick(all.filter((one) => one.kind === kind));
   if (victim === undefined) return 'nobody';
-  // A worker, its starter and the shell of a job together, while the program lives on: the harshest that was seen.
+  // The worker, starter and shell of a job at once, while the program lives on: the harshest fault that was seen.
   const group =
     victim.kind === 'worker' && random() < 0.4
       ? all.filter((one) => ['worker', 'starter', 'shell', 'wrapper', 'waiter'].includes(one.kind))

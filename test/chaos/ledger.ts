@@ -1,8 +1,8 @@
-/** What the programs of a chaos run say of themselves: nothing of Gryphus stands between a program and its line. */
+/** What the programs of a chaos run record about themselves: nothing of Gryphus is between a program and its line. */
 
 /**
- * `job.sh NAME SECONDS END LEDGER`: a line when it starts, one when it ends; END is an exit status, or `s15` for a signal.
- * Each line is one write to the end of the file. The clock is the machine's uptime, which nobody sets.
+ * `job.sh NAME SECONDS END LEDGER` writes a line when it starts and one when it ends; END is an exit status, or `s15`
+ * for a signal. Each line is one appending write. The clock is the machine's uptime, which is never set.
  */
 export const PROGRAM = `#!/bin/sh
 read -r up _ </proc/uptime
@@ -16,7 +16,7 @@ case $3 in
 esac
 `;
 
-/** How a program said that it would end, at once. */
+/** How a program announced that it would end, immediately before. */
 export type Last = { readonly code: number } | { readonly signal: number };
 
 /** One start of a program. Times in seconds of the machine's uptime. */
@@ -27,12 +27,12 @@ export interface Run {
   readonly last?: Last;
 }
 
-/** Names a run: a pid comes again within minutes, but hardly for the same job. */
+/** Names a run: a process id is reused within minutes, but hardly for the same job. */
 export function runName(job: string, pid: number): string {
   return `${job} ${pid}`;
 }
 
-/** The runs of each job, by its id, in the order in which they started. Throws for a line that no program writes. */
+/** The runs of each job, by its id, in order of their starts. Throws on a line that no program writes. */
 export function readLedger(text: string): ReadonlyMap<string, readonly Run[]> {
   const runs = new Map<string, Run[]>();
   for (const line of text.split('\n')) {

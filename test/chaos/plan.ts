@@ -1,7 +1,7 @@
-/** What is submitted in a chaos run. All of it follows from the seed. */
+/** What is submitted in a chaos run. All of it is determined by the seed. */
 
 export interface Submit {
-  /** For people: `dag 12` or `slurm 40`. */
+  /** For display: `dag 12` or `slurm 40`. */
   readonly what: string;
   readonly command: 'submit' | 'dag';
   readonly file: string;
@@ -11,7 +11,7 @@ export interface Submit {
   readonly jobs: number;
 }
 
-/** Where jobs go: the lines of a submit file. A pool job may run on this machine's worker or on a pilot's. */
+/** Where jobs go: lines of a submit file. A pool job may run on this machine's worker or on a pilot's. */
 export const PLACES: Readonly<Record<string, string>> = {
   pool: '',
   'pool, bare': '',
@@ -21,13 +21,13 @@ export const PLACES: Readonly<Record<string, string>> = {
   slurm: 'universe = grid\ngrid_resource = batch slurm cluster\n',
 };
 
-/** Many quick jobs without any output: most of a long run. */
+/** Many quick jobs without output: most of a long run. */
 const BARE = 'pool, bare';
 const MOST_BARE = 1000;
 
 const SIGNALS = [6, 10, 11, 15];
 
-/** `END` of job.sh: mostly 0, else any exit status, now and then a signal. */
+/** `END` of job.sh: usually 0, otherwise any exit status, occasionally a signal. */
 export function randomEnd(random: () => number): string {
   const dice = random();
   if (dice < 0.7) return '0';
@@ -35,7 +35,7 @@ export function randomEnd(random: () => number): string {
   return `s${SIGNALS[Math.floor(random() * SIGNALS.length)] ?? 15}`;
 }
 
-/** Some submits with `jobs` jobs in all, between 5 and 120 each; those of bare jobs are larger. */
+/** Several submits with `jobs` jobs in total, 5 to 120 each; those of bare jobs are larger. */
 export function plan(random: () => number, jobs: number, ledger: string): Submit[] {
   const submits: Submit[] = [];
   const places = Object.keys(PLACES);
@@ -69,7 +69,7 @@ function cluster(random: () => number, n: number, count: number, place: string, 
   };
 }
 
-/** A diamond of some width: one node, then many, then one. Its nodes all end well. */
+/** A diamond of some width: one node, then many, then one. All of its nodes succeed. */
 function dagOf(random: () => number, n: number, count: number, place: string, ledger: string): Submit {
   const middle = Array.from({ length: Math.max(1, count - 2) }, (_, i) => `M${i}`);
   const nodes = ['A', ...middle, 'Z'];

@@ -37,7 +37,7 @@ const reals = fc
   .double({ noDefaultInfinity: true, noNaN: true })
   .map((value) => new Real(Number(value.toPrecision(15))));
 
-/** Strings that the old syntax can hold: no NUL, and no backslash before a quote or at the end. */
+/** Strings that the old syntax can represent: no NUL, and no backslash before a quote or at the end. */
 function strings(old: boolean): fc.Arbitrary<string> {
   const any = fc.string({ unit: 'grapheme', maxLength: 8 }).map((text) => text.replaceAll('\0', ''));
   return old
@@ -45,14 +45,14 @@ function strings(old: boolean): fc.Arbitrary<string> {
     : fc.oneof(any, fc.constantFrom('\\', 'a"b', '\n\t\x07\x7f'));
 }
 
-/** A time in words is a literal to the parser, and a syntax error when it cannot be read: never a call. */
+/** A time written as text is a literal to the parser, and a syntax error if it cannot be parsed: never a call. */
 function called(name: string, args: readonly Expr[]): Expr {
   const [only] = args;
   const words = only?.kind === 'literal' && typeof only.value === 'string' && args.length === 1;
   return call(name, words && /^(?:abs|rel)Time$/.test(name) ? [only, only] : args);
 }
 
-/** Expressions that the parser could have made. */
+/** Expressions that the parser could have produced. */
 export function expressions(old: boolean): fc.Arbitrary<Expr> {
   const leaves: fc.Arbitrary<Expr> = fc.oneof(
     int64.filter((value) => value >= 0).map((value) => literal(value)),
@@ -96,7 +96,7 @@ export function expressions(old: boolean): fc.Arbitrary<Expr> {
 const PIECES = `a TARGET.b MY. 1 -1 2.5 1e999 0x1F 9223372036854775807 "x" "\\ 'q_q' undefined error true ( ) [ ] { } , ; = == =?= ? : ?: .
   + - * / % && || ! ~ << >>> // /* */ regexp("(a*)*b",a) strcat( eval( size( split("a,b") is`;
 
-/** Pieces of the language, good and bad, thrown together. */
+/** Fragments of the language, valid and invalid, in random order. */
 export const soup = fc
   .array(
     fc.oneof(

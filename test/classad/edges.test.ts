@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { evaluate } from './oracle.ts';
 
-/** Answers of HTCondor's library, 25.14: expression, as its tools print it, and in its strict mode where that differs. */
+/**
+ * Answers of HTCondor's library, 25.14: the expression, as its tools print it, and in its strict mode if that differs.
+ */
 test.each<[string, string, string?]>([
   ['regexpMember(1,undefined)', 'undefined'],
   ['regexpMember(1,{"a"})', 'error'],
@@ -23,7 +25,7 @@ test.each<[string, string, string?]>([
   ['formatTime([Year=-5;Month=0;Day=-3],"%u %U")', '"2 -3"'],
   ['replaceall("[.]*?(?<!a)","o.ba","-")', '"-o--b-a"'],
   ['regexp("[a-c]{,2}","abc")', 'false'],
-  // random() of a negative number is an evaluation that fails; these functions alone do not pass that on.
+  // random() of a negative number is an evaluation that fails; only these functions do not propagate that.
   ['stringListsIntersect("a",random(-5))', 'error'],
   ['userHome("a",random(-5))', 'undefined'],
   ['evalInEachContext("a",{random(-5)})', '{ error }'],

@@ -104,7 +104,7 @@ test.each(OPERATORS)('compiled, %s gives what the operator gives, whatever it me
       const [x, y] = [evaluateAttr(my, 'A'), evaluateAttr(my, 'B')];
       const plain = isArithmetic(op) ? arithmetic(op, x, y) : relation(op, x, y);
       const shown = [plain, evaluateAttr(my, 'Sum'), evaluateAttr(my, 'ByOne')].map((value) => printValue(value));
-      // Records and lists are compared by identity where they are compared at all.
+      // Records and lists are compared by identity, if at all.
       if (!/[[{]/.test(a + b)) expect([a, b, ...shown]).toEqual([a, b, shown[0], shown[0], shown[0]]);
     }
   }

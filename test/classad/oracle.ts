@@ -22,7 +22,7 @@ interface Question {
   readonly kind: 'eval' | 'unparse' | 'match';
 }
 
-/** Answers a case of the corpus in the corpus's own words. */
+/** Answers a case of the corpus in the corpus's format. */
 export function evaluate({ expr, ad, target, kind }: Question, mode: Syntax): string {
   try {
     const my = ad === null ? new ClassAd() : parseAd(ad, mode);

@@ -51,7 +51,7 @@ describe.each(['old', 'new'] as const)('the %s syntax', (syntax: Syntax) => {
   });
 });
 
-/** Parses, evaluates and prints; anything but a syntax error is a fault. */
+/** Parses, evaluates and prints; any error but a syntax error is a bug. */
 function survive(text: string): void {
   for (const syntax of ['old', 'new'] as const) {
     try {

@@ -7,7 +7,7 @@ const INDEX = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 
 const agent = new TestAgent();
 afterAll(() => agent.end());
 
-/** Runs a user's program over the built library to its end, within 30 s. */
+/** Runs a user's program with the built library to completion, within 30 s. */
 function program(text: string): Promise<Ran> {
   const whole = `import { Gryphus } from ${JSON.stringify(INDEX)};\nconst gryphus = await Gryphus.open();\n${text}`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', whole], {

@@ -44,7 +44,7 @@ describe('following the output of a job', () => {
     const following = follow();
     await until(() => said === 'first\n');
     await come('ended', 'fetched');
-    // Long enough for several looks at it.
+    // Long enough to be read several times.
     await new Promise((resume) => setTimeout(resume, 700));
     expect(over).toBe(false);
     await spool.remove(key(1));

@@ -45,7 +45,7 @@ describe('a wait', () => {
         const wanted = clusters.flatMap((cluster, i) => idsOf(cluster, counts[i] ?? 0));
         const rest = [...during];
         let busy: Promise<void> = Promise.resolve();
-        // One move at a time: the planned ones between two exchanges of the one who waits, the others as time goes on.
+        // One move at a time: the planned ones between two requests of the waiting client, the others as time passes.
         const turn = async (before: Promise<void>, mayBeLast: boolean) => {
           await before;
           const move = rest.shift() ?? (mayBeLast ? (world.alive > 0 ? 'end many' : 'retire') : undefined);
@@ -74,7 +74,7 @@ describe('a wait', () => {
     );
   }, 300_000);
 
-  /** A cluster that has ended and stays in the queue by its own wish. */
+  /** A cluster that has ended and stays in the queue at its own request. */
   async function staying(): Promise<number> {
     const { cluster } = await writer.submit({
       clusterAd: { Owner: '"me"', LeaveJobInQueue: 'JobStatus == 3' },

@@ -24,13 +24,13 @@ describe('hold, release and rm say what HTCondor says', () => {
     ['remove', 'condor_rm abc', { owner: 'abc' }, []],
     ['hold', 'condor_hold -all', { all: true }, []],
   ];
-  /** What the client says of a job that an action was done to. */
+  /** What the client returns for a job that an action was applied to. */
   const words = { hold: 'held', release: 'released', remove: 'marked for removal' } as const;
   it.each(cases)('%s: %s', (action, command, target, answers) => {
     const results = answers.map((answer) => ({ ...answer, message: words[action] }));
     const want = recordings('rm-hold-release.txt').find((one) => one.command === command);
     const said = actionLines(action, target, results);
-    // HTCondor's line; that of many jobs with their number behind it.
+    // HTCondor's line; for many jobs, their number follows.
     expect(said.map(({ line }) => `${line.replace(/ \(1 job\)$/, '')}\n`).join('')).toBe(
       want?.exit === 0 ? want.stdout : want?.stderr.trimStart(),
     );

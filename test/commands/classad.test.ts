@@ -12,7 +12,7 @@ afterAll(() => rmSync(home, { recursive: true }));
 const run = (words: readonly string[], stdin?: string) =>
   gryphus(words, { home, ...(stdin === undefined ? {} : { stdin }) });
 
-/** expr, ad, target, kind, and what HTCondor's library answered in its old and its new mode. */
+/** expr, ad, target, kind, and the answers of HTCondor's library in its old and its new mode. */
 type Case = readonly [string, string | null, string | null, string, string, string];
 const CASES = readFileSync(new URL('../fixtures/classad.jsonl', import.meta.url), 'utf8')
   .trimEnd()

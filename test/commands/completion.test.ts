@@ -9,7 +9,7 @@ import { completionScript } from '../../src/commands/show/completion.ts';
 let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'gry-'));
-  // Completion of a site asks the command itself.
+  // Completion of site names runs the command itself.
   writeFileSync(join(dir, 'gryphus'), '#!/bin/sh\n[ "$*" = "site list --quiet" ] && printf "local\\ncluster1\\n"\n');
   chmodSync(join(dir, 'gryphus'), 0o755);
 });

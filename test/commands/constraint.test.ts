@@ -22,7 +22,7 @@ async function submit(jobs: number, more: string): Promise<string> {
   return (await run(['submit', '-terse'], text)).stdout.split('.')[0] ?? '';
 }
 
-/** What an expression is for each job of the cluster, in the order of procs. */
+/** The value of an expression for each job of the cluster, in order of procs. */
 async function each(cluster: string, expression: string): Promise<string> {
   return (await run(['q', cluster, '-af', expression])).stdout.replaceAll('\n', ' ').trimEnd();
 }
@@ -50,7 +50,7 @@ it('--constraint narrows the cluster that is named, in every command that change
   expect((await run(['edit', `${cluster}.0`, `${cluster}.2`, '-constraint', 'ProcId == 2', 'Mine=1'])).exit).toBe(1);
   expect(await each(cluster, 'Mine')).toBe('undefined undefined 1 undefined undefined undefined');
 
-  // An id, too, is what the constraint leaves of it.
+  // A constraint narrows a job id, too.
   expect(await run(['rm', `${cluster}.2`, `${cluster}.3`, '--constraint', ODD])).toMatchObject({
     exit: 1,
     stdout: `Job ${cluster}.3 marked for removal\n`,

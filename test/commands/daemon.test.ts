@@ -16,7 +16,7 @@ afterAll(async () => {
 const run = (line: string | readonly string[], stdin?: string) =>
   gryphus(typeof line === 'string' ? line.split(' ') : line, { home, ...(stdin === undefined ? {} : { stdin }) });
 
-/** Tries until it holds; what it saw last otherwise. */
+/** Tries until it holds; throws what it saw last otherwise. */
 async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
   const end = Date.now() + 60_000;
   for (;;) {
@@ -35,7 +35,7 @@ log = three.log
 batch_name = three of them
 queue in (a b c)
 `;
-    // By a relative name too the daemons that it starts are those of the absolute one, and no others.
+    // Given a relative name, it uses the same daemons as for the absolute one.
     const submitted = await gryphus(['submit', '--home', '.'], { home, stdin: text });
     expect(existsSync(join(home, 'state/state'))).toBe(false);
     expect(submitted).toMatchObject({

@@ -13,7 +13,7 @@ let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'gry-'));
   mkdirSync(join(dir, 'bin'));
-  // Whatever program an example names, it only says with which words.
+  // Whatever program an example names, this one only prints its arguments.
   const says = `#!/bin/sh\n[ "\${0##*/}" = gryphus ] && { printf '%s\\0' "$@"; printf '\\n\\0'; } >>'${dir}/said'\nexit 0\n`;
   for (const name of ['gryphus', 'seq', 'systemctl', 'cat', 'mkdir', 'sed', 'find']) {
     writeFileSync(join(dir, 'bin', name), says);
@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** The words of each `gryphus` in a line of the shell, as the shell hands them over. */
+/** The arguments of each `gryphus` in a line of shell, as the shell passes them. */
 function words(line: string): string[][] {
   writeFileSync(join(dir, 'said'), '');
   execFileSync('/bin/bash', ['-c', `cd '${dir}'; ${line}\nwait`], {
@@ -35,7 +35,7 @@ function words(line: string): string[][] {
   return said.map((one) => one.split('\0').slice(0, -1));
 }
 
-/** What oclif makes of them; it throws where a word is none of the command's. */
+/** What oclif makes of them; it throws on an argument that the command does not have. */
 async function parse(given: readonly string[]): Promise<void> {
   const argv = condorHabits(given, COMMANDS);
   const two = argv.slice(0, 2).join(':');

@@ -16,7 +16,7 @@ it('a log that is followed for long costs one listener', async () => {
   const listeners: number[] = [];
   for (let proc = 1; proc < 6; proc++) {
     const next = events.next();
-    // It has read all that there is, and waits.
+    // It has read everything so far, and waits.
     await new Promise((resume) => setImmediate(resume));
     listeners.push(getEventListeners(stop.signal, 'abort').length);
     appendFileSync(file, event(proc));

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestAgent } from '../agent/agent.ts';
 
-/** What docs/json.md names for each command, by the code spans of its row. */
+/** The fields that docs/json.md lists for each command, from the code spans of its row. */
 const page = readFileSync(join(import.meta.dirname, '../../docs/json.md'), 'utf8');
 const rows = page
   .split('\n')
@@ -17,7 +17,7 @@ function documented(command: string): Set<string> {
   return new Set(command === 'status' ? [...names, ...documented('site list')] : names);
 }
 
-/** All names of objects in a JSON value, however deep. */
+/** All field names in a JSON value, at any depth. */
 function namesIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(namesIn);
   if (typeof value !== 'object' || value === null) return [];

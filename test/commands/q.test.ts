@@ -34,14 +34,14 @@ const JOBS = [
 const SAY = expressions();
 const NOW = Date.UTC(2026, 10, 20, 23, 36, 38) / 1000;
 
-/** The lines between the title and the totals. */
+/** The lines between the header and the totals. */
 function table(command: string, file = 'q-states.txt'): string[] {
   const [, , , ...lines] = recorded(file, command).stdout.split('\n');
   const end = lines.indexOf('');
   return end < 0 ? lines : lines.slice(0, end);
 }
 
-/** The jobs as a query for these attributes alone would give them. */
+/** The jobs as returned by a query for only these attributes. */
 function only(jobs: readonly JobView[], names: readonly string[]): JobView[] {
   return jobs.map((job) => ({
     ...job,
@@ -149,7 +149,7 @@ describe('history reads like condor_history', () => {
   const GONE = recordedJob('history-removed.txt', 'condor_history -l 44.0');
 
   it('one job a line', () => {
-    // With a column of its own for the exit status.
+    // With a separate column for the exit status.
     const [head = '', gone = '', done = ''] = recorded('history.txt', 'condor_history -limit 3').stdout.split('\n');
     const at = head.indexOf('CMD');
     const said = (line: string, exit: string) => `${line.slice(0, at)}${exit.padEnd(5)}${line.slice(at)}`;
@@ -204,7 +204,7 @@ describe('batches', () => {
       'me    ID: 4       11/20 23:36      _      _      1      1 4.0',
       'me    a sweep     11/20 23:35     18      1      1     20 5.3 ... 6.0',
     ]);
-    // What a constraint passes over is not done.
+    // Ads that a constraint rejects are not processed.
     expect(batchLines(batchesOfJobs(jobs.slice(0, 1), clusters), undefined)[1]).toMatch(/ 8 {6}_ {6}1 {5}10 5\.3$/);
   });
 
@@ -260,7 +260,7 @@ describe('batches', () => {
       node(824, 823, 'richbatch', { submitted: 1795221646, totals: { ...NO_JOBS, jobs: 1, idle: 1 } }),
     ];
     expect(batchLines(batchesOfClusters(later), undefined)).toEqual(rows(rich));
-    // By its jobs, the same; a sub-DAG is one node of its own; one that is held is seen.
+    // The same by its jobs; a sub-DAG counts as one node; held nodes are shown.
     const idle = { ...NO_JOBS, jobs: 3, idle: 3 };
     const deep = [
       dag(1, 'outer', 9, 2),
@@ -298,7 +298,7 @@ describe('batches', () => {
     ];
     const now = 1795218365;
     expect([DAG_HEAD, ...dagLines(jobs, now, undefined)]).toEqual([head, manager, node]);
-    // Of a sub-DAG, one deeper; whose manager is not shown stands by itself.
+    // Nodes of a sub-DAG are one level deeper; if the manager is not shown, they stand alone.
     const deep = [
       job(3, 0, { DAGManJobId: '2', DAGNodeName: '"x"' }),
       job(2, 0, { DAGManJobId: '1', DAGNodeName: '"sub"' }),

@@ -9,7 +9,7 @@ beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'gry-'));
   const text = 'executable = /bin/true\nhold = true\nqueue\n';
   await gryphus(['submit'], { home, stdin: text });
-  // What a site says, as it comes: a title for the window, a C1 introducer, a bell.
+  // What a site sends, verbatim: a window title, a C1 introducer, a bell.
   await gryphus(['edit', '1.0', 'Said="\u001b]0;mine\u0007 \u009b2J\u007f\tend"'], { home });
 });
 afterAll(async () => {
@@ -63,7 +63,7 @@ describe('a terminal obeys nothing that a job or a site says', () => {
     const shown = await atTerminal(words, { home });
     expect(shown).toContain(harmless);
     expect(shown).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/);
-    // A pipe has it as it is.
+    // A pipe gets it unchanged.
     const { stdout } = await gryphus(words, { home });
     expect(stdout).toContain(raw);
   });

@@ -8,29 +8,31 @@ import { some } from '../slow.ts';
 import { freshKeys, type Ground, ledgerJob, run, starts, Watch } from './kit.ts';
 
 export interface ArrayGround extends Ground {
-  /** Stands before all other commands in PATH at the site. */
+  /** First in PATH at the site. */
   readonly bin: string;
 }
 
-/** The words of one batch system for what its arrays can do. */
+/** One batch system's terms for what its arrays can do. */
 export interface ArrayWords<G> {
   readonly submit: string;
-  /** What tells a submit of an array from others: a pattern of `case` for all its words, between blanks. */
+  /** Distinguishes a submit of an array from others: a `case` pattern for all its arguments, separated by blanks. */
   readonly isArray: string;
-  /** What it says on standard error, and its status, where arrays are not allowed. */
+  /** What it prints to standard error, and its status, if arrays are not allowed. */
   readonly refuses: { readonly message: string; readonly status: number };
   readonly env: (ground: G) => Readonly<Record<string, string>>;
-  /** Its own command takes one element out. */
+  /** Its own command removes one element. */
   readonly remove: (ground: G, batchId: string) => void;
 }
 
-/** Alike jobs of one cluster are one array at the batch system, and each is a job of its own all the same. */
+/** Similar jobs of one cluster are one array in the batch system, yet each behaves as a job of its own. */
 export function arrayTests<G extends ArrayGround>(words: ArrayWords<G>): (ground: () => G) => void {
   return (ground) => {
     const commands = (): readonly string[] =>
       existsSync(logFile()) ? readFileSync(logFile(), 'utf8').split('\n').filter(Boolean) : [];
     const logFile = (): string => join(ground().scratch, 'submits');
-    /** Before the batch system's own submit command ($REAL): writes down whether an array was submitted, then `script`. */
+    /**
+     * Before the batch system's own submit command ($REAL): records whether an array was submitted, then runs `script`.
+     */
     const fake = (script: string): void => {
       const file = join(ground().bin, words.submit);
       rmSync(file, { force: true });
@@ -59,7 +61,7 @@ ${script}
       execFileSync('mv', [`${file}.new`, file]);
     };
     const goFile = (keys: readonly AttemptKey[]): string => join(ground().scratch, `go.${keys[0]}`);
-    /** Jobs that wait for a file, and exit with their number. */
+    /** Jobs that wait for a file and exit with their number. */
     const waiting = (keys: readonly AttemptKey[]): AttemptSpec[] =>
       keys.map((key, i) => ledgerJob(ground(), key, `while [ ! -e '${goFile(keys)}' ]; do sleep 0.1; done; exit ${i}`));
     const running = async (watch: Watch, keys: readonly AttemptKey[]): Promise<string[]> => {
@@ -94,12 +96,12 @@ ${script}
         const [, removed = ''] = await running(watch, keys);
         const ids = new Set(keys.map((key) => idOf(watch, key)));
         expect(ids.size).toBe(keys.length);
-        // One is cancelled, one the site removes; the others go on.
+        // One is cancelled, one is removed by the site; the others continue.
         const [, second, third] = keys as readonly [AttemptKey, AttemptKey, AttemptKey];
         expect((await site.cancel([third])).get(third)).toEqual({ ok: true });
         words.remove(ground(), removed);
         expect((await watch.ended(second, 100_000)).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
-        // The next attempt is a job like any other.
+        // The next attempt is an ordinary job.
         const again = third.replace(/1$/, '2') as AttemptKey;
         await run(site, [ledgerJob(ground(), again, 'exit 9')]);
         expect((await watch.ended(again, 60_000)).how).toEqual({ kind: 'exited', code: 9 });

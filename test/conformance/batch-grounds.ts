@@ -15,19 +15,19 @@ import type { Ground } from './kit.ts';
 
 export interface BatchGround<B> extends Ground {
   readonly batch: B;
-  /** Stands before all other commands in PATH at the site. */
+  /** First in PATH at the site. */
   readonly bin: string;
 }
 
-/** A batch system, with what its commands need in their environment. */
+/** A batch system, with the environment that its commands need. */
 interface Batch {
   readonly env: Readonly<Record<string, string>>;
-  /** Whose jobs it runs, where they are not those of who runs the test. */
+  /** Whose jobs it runs, if not those of the user who runs the test. */
   readonly user?: User | undefined;
   stop(): Promise<void>;
 }
 
-/** A batch system of the test's own behind a private sshd. */
+/** A batch system private to the test, behind a private sshd. */
 export async function sshBatch<B extends Batch>(
   backend: string,
   start: () => Promise<B>,
@@ -56,7 +56,7 @@ export const sshSge = (): Promise<BatchGround<Sge>> => sshBatch('sge', () => sta
 export const sshPbs = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('pbs', () => startFake('pbs.sh', ['qsub', 'qstat', 'qdel']));
 
-/** Another Gryphus of the test's own, whose jobs are plain processes, by its built command line. */
+/** Another Gryphus, private to the test, whose jobs are plain processes; used through its built command line. */
 async function startOther(): Promise<Batch> {
   const agent = new TestAgent();
   agent.site('local', { url: 'local', batch: 'fork', more: '[limits]\nrunning = 16\n' });
@@ -71,7 +71,7 @@ async function startOther(): Promise<Batch> {
 }
 export const sshGryphus = (): Promise<BatchGround<Batch>> => sshBatch('gryphus', startOther);
 
-/** Slurm's commands in Torque's manner. */
+/** Slurm's commands in Torque's style. */
 export const sshTorque = (): Promise<BatchGround<Slurm>> => sshBatch('torque', startTorque);
 export const sshTorqueItself = (): Promise<BatchGround<FakeBatch>> =>
   sshBatch('torque', () => startFake('torque.sh', ['qsub', 'qstat', 'qdel']));
@@ -81,7 +81,7 @@ export const sshCondor = (): Promise<BatchGround<FakeBatch>> =>
     startFake('condor.sh', ['condor_submit', 'condor_q', 'condor_rm', 'condor_history', 'condor_version']),
   );
 
-/** The real thing. */
+/** The real one. */
 export const sshHtcondor = (options: CondorOptions = {}): Promise<BatchGround<Condor>> =>
   sshBatch('condor', () => startCondor({ slots: 16, config: MEMORY_KEPT, ...options }));
 const MEMORY_KEPT = [

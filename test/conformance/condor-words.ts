@@ -1,4 +1,4 @@
-/** HTCondor's commands and words, for the cases of every batch system. */
+/** HTCondor's commands and terms, for the cases of every batch system. */
 export const CONDOR_FAULTS = {
   submit: 'condor_submit',
   query: 'condor_q',

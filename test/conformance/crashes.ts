@@ -5,7 +5,10 @@ import { SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { some } from '../slow.ts';
 import { freshKey, type Ground, ledgerJob, starts, Watch } from './kit.ts';
 
-/** The site's half dies at each of its points (an ordinary run: at one of `every`); then it goes on, and every ledger has one line, or none where nothing was to run. */
+/**
+ * The site's half dies at each of its points (in an ordinary run, at every `every`th); then it continues, and every
+ * ledger has one line, or none if nothing was to run.
+ */
 export function crashTests(ground: () => Ground, every = 1): void {
   describe('its JobManager dies', () => {
     it.each(some(SITE_CRASH_POINTS, every))(
@@ -25,7 +28,7 @@ export function crashTests(ground: () => Ground, every = 1): void {
         writeFileSync(join(at.root, 'crash-point'), point);
         const other = await at.open({ killAfter: 500 });
         const watch = new Watch(other);
-        // GridManager's own way: the same work again after any failure.
+        // The GridManager's behaviour: the same work again after any failure.
         await insist(async () => await other.prepare(jobs));
         await insist(async () => await other.commit(keys));
         if (asks) await insist(async () => (await other.leave?.(keys)) ?? new Map());
@@ -62,7 +65,7 @@ async function insist<T extends ReadonlyMap<unknown, { ok: boolean }>>(work: () 
   }
 }
 
-/** The point takes its file away when it strikes. */
+/** The crash point removes its file when it is hit. */
 function hit(at: Ground): boolean {
   const file = join(at.root, 'crash-point');
   if (!existsSync(file)) return true;

@@ -61,7 +61,7 @@ export async function sshFork(base: JobManagerOptions = {}): Promise<Ground & { 
   return { ...(await ground('fork(ssh)', 'fork', sshd.home, way, 15_000, { slots: 4, ...base })), sshd };
 }
 
-/** A private Slurm behind a private sshd. `bin`: a directory for commands that stand before Slurm's own. */
+/** A private Slurm behind a private sshd. `bin`: a directory of commands placed before Slurm's own. */
 export async function sshSlurm(
   base: JobManagerOptions = {},
 ): Promise<Ground & { readonly slurm: Slurm; readonly sshd: Sshd; readonly bin: string }> {

@@ -17,7 +17,7 @@ const arrays = arrayTests<BatchGround<Condor>>({
 });
 const pool = {
   skip: skipWithoutCondor(),
-  // What the commands themselves are asked for, condor-ssh.test.ts asks of those that answer as these.
+  // condor-ssh.test.ts checks how the commands are called, with fakes that answer like these.
   ordinary: [
     'says what it is, and that it is well',
     'runs a job from its files to its results, once',

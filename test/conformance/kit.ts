@@ -7,18 +7,21 @@ import type { JobManagerOptions } from '../../src/jobmanager/client.ts';
 import type { AuditableSite } from '../../src/site/audit.ts';
 import type { AttemptSpec, Blob, FetchOutcome, PollAnswer, Report } from '../../src/site/contract.ts';
 
-/** One place under test: how to open it again and again, as after a crash of ours, and how to look at it from outside. */
+/**
+ * One site under test: how to open it again and again, as after a crash of the agent, and how to inspect it from
+ * outside.
+ */
 export interface Ground {
   readonly name: string;
   /** Another client of the same site, as a new GridManager would be. */
   open(options?: JobManagerOptions): Promise<AuditableSite>;
   /** The agent's directory at the site, which is on this machine, too. */
   readonly root: string;
-  /** A private directory for ledgers and content, gone with the ground. */
+  /** A private directory for ledgers and content, removed with the site. */
   readonly scratch: string;
   /** Milliseconds within which a short job starts and ends here. */
   readonly patience: number;
-  /** Ends the clients that were opened: a connection has room for a few. */
+  /** Closes the clients that were opened, since a connection allows only a few. */
   closeSites(): Promise<void>;
   close(): Promise<void>;
 }
@@ -26,7 +29,7 @@ export interface Ground {
 export const AGENT = 'conf1';
 let cluster = 0;
 
-/** A key that nobody used. */
+/** A key that has not been used. */
 export function freshKey(proc = 0): AttemptKey {
   cluster += 1;
   return `${AGENT}.${cluster}.${proc}.1`;
@@ -70,7 +73,7 @@ export function shellJob(key: AttemptKey, script: string, more: Partial<AttemptS
   return spec(key, { args: ['-c', script], ...more });
 }
 
-/** A job that says in a ledger that it started: a line for each start. */
+/** A job that records its starts in a ledger, one line for each. */
 export function ledgerJob(
   ground: Ground,
   key: AttemptKey,
@@ -89,7 +92,7 @@ function ledgerOf(ground: Ground, key: AttemptKey): string {
   return join(ground.scratch, `ledger.${key}`);
 }
 
-/** Follows one site as a GridManager does: reports by key, by cursor. */
+/** Follows one site like a GridManager: reports by key, by cursor. */
 export class Watch {
   readonly site: AuditableSite;
   readonly reports = new Map<AttemptKey, Report>();
@@ -111,7 +114,7 @@ export class Watch {
     return answer;
   }
 
-  /** Polls until the report of `key` passes; a lost attempt is prepared and committed again, as its life says. */
+  /** Polls until the report of `key` passes; a lost attempt is prepared and committed again, as the life table says. */
   async until(key: AttemptKey, passes: (report: Report) => boolean, ms: number, again?: AttemptSpec): Promise<Report> {
     const deadline = Date.now() + ms;
     for (;;) {
@@ -143,7 +146,7 @@ export async function run(site: AuditableSite, specs: readonly AttemptSpec[]): P
   }
 }
 
-/** The texts of what came home, by name. */
+/** The contents of the files that came home, by name. */
 export function texts(outcome: FetchOutcome | undefined): Record<string, string> {
   const files = outcome?.files ?? [];
   return Object.fromEntries(files.map((file) => [file.name, readFileSync(file.path, 'utf8')]));

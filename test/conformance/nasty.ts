@@ -1,4 +1,4 @@
-/** Texts that are ordinary input everywhere: arguments, values of variables and, where a name can be so, names of files. */
+/** Texts that are ordinary input everywhere: arguments, values of variables and, where possible, names of files. */
 export const NASTY: readonly string[] = [
   'plain',
   '',

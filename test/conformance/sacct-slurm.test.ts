@@ -9,7 +9,7 @@ import { SLOW } from '../slow.ts';
 import { ground } from './grounds.ts';
 import { freshKey, freshKeys, type Ground, ledgerJob, remove, run, scratchDir, starts, Watch } from './kit.ts';
 
-/** Slurm forgets an ended job after a few seconds here: only its accounting still knows. */
+/** Here, Slurm forgets an ended job after a few seconds: only its accounting still knows it. */
 describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queue is asked of sacct', () => {
   let slurm: Slurm;
   let place: Ground;
@@ -19,7 +19,7 @@ describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queu
     const config = [
       'PreemptType=preempt/partition_prio',
       'PreemptMode=CANCEL',
-      // A job of a node that fails ends: what is asked of sacct is who ended it.
+      // A job on a failing node ends: sacct is asked who ended it.
       'JobRequeue=0',
       'PartitionName=high Nodes=ALL PriorityTier=10 State=UP',
     ];
@@ -33,7 +33,7 @@ describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queu
     remove(home);
   }, 60_000);
 
-  /** Runs while nobody watches, until the queue has forgotten all that `end` ended. */
+  /** Runs unwatched until the queue has forgotten all that `end` ended. */
   async function unwatched(
     jobs: readonly AttemptSpec[],
     end: (id: (key: AttemptKey) => string) => void,
@@ -65,7 +65,7 @@ describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queu
     await watch.site.forget([cancelled, preempted, failed]);
   }, 300_000);
 
-  // Slurm looks at its limits every half minute.
+  // Slurm checks its limits every half minute.
   it.skipIf(!SLOW)(
     'that it was the time limit',
     async () => {

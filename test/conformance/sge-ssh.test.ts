@@ -33,7 +33,7 @@ const arrays = arrayTests<BatchGround<Sge>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });
-/** The reason comes by a second question, of another form than the listing. */
+/** The reason comes from a second query, in another format than the listing. */
 const reasons = (ground: () => BatchGround<Sge>): void =>
   it('says why a job waits', async () => {
     const site = await ground().open();

@@ -10,17 +10,17 @@ import { NASTY } from './nasty.ts';
 export interface SiteUnderTest<G extends Ground> {
   readonly name: string;
   readonly makeSite: () => Promise<G>;
-  /** The backend sends TERM to a job's processes and takes the verdict of a batch system into account. */
+  /** The backend sends TERM to a job's processes and takes the batch system's verdict into account. */
   readonly skip?: boolean;
   /** Tests, by name, of what only our own JobManager does. */
   readonly except?: readonly string[];
-  /** The only tests, by name, of an ordinary run: another one holds the rest to the same. */
+  /** The only tests, by name, of an ordinary run: another site covers the rest. */
   readonly ordinary?: readonly string[];
   /** What only this batch system can be asked for. */
   readonly more?: (ground: () => G) => void;
 }
 
-/** Every site keeps the contract of src/site/contract.ts; this holds one to it. */
+/** Checks that a site keeps the contract of src/site/contract.ts, which applies to every site. */
 export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
   const { name, makeSite, skip = false, except, ordinary, more } = tested;
   const whole = SLOW || ordinary === undefined;
@@ -354,7 +354,7 @@ export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
   });
 }
 
-/** SIGKILL for every JobManager of this ground, by its working directory. */
+/** SIGKILL for every JobManager of this site, found by its working directory. */
 export function killJobManagers(ground: Ground): number {
   let killed = 0;
   for (const pid of jobManagers(ground)) {

@@ -30,7 +30,7 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('qdel', id),
 });
-// Slurm's commands in Torque's manner have no arrays, and show all else that is Torque's in an ordinary run.
+// Slurm's commands in Torque's style have no arrays; everything else of Torque's they cover in an ordinary run.
 testSite({
   name: 'Torque 6.1 commands over ssh',
   makeSite: sshTorqueItself,

@@ -13,7 +13,7 @@ import { HERE } from './points.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
 
 const JOBS = 3;
-/** An ordinary run walks all points over ssh, every n-th of them elsewhere, and at two kinds none. */
+/** An ordinary run covers all points over ssh, every n-th elsewhere, and none at two kinds of site. */
 const EVERY: Readonly<Record<Kind, number>> = {
   pool: 3,
   'fork, local': 3,
@@ -25,11 +25,11 @@ const EVERY: Readonly<Record<Kind, number>> = {
   'condor, ssh': 1,
 };
 const KINDS = Object.keys(EVERY) as Kind[];
-/** The pool has no JobManager; where its own processes die is walked in test/pool. */
+/** The pool has no JobManager; crashes of its own processes are covered in test/pool. */
 const WITHOUT_JOBMANAGER: readonly Kind[] = ['pool'];
-/** Nor is it sent COMMIT: it takes a job in one exchange. */
+/** It is not sent COMMIT either: it takes a job in one exchange. */
 const OF_THE_POOL = /^gm\.(?!.*-commit$)/;
-/** Where the end of a job that leaves no files is recorded, which is a way of its own. */
+/** Where the end of a job that leaves no files is recorded, which takes another path. */
 const WITHOUT_FILES = ['gm.after-poll', 'gm.saved-poll', 'gm.before-forget', 'gm.after-forget', 'gm.saved-forget'];
 const SKIP: Readonly<Partial<Record<Kind, () => boolean>>> = {
   'slurm, ssh': skipWithoutSlurm,
@@ -57,7 +57,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     agent.config('[pool]\ncpus = 8\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
     target = await startTarget(kind, agent);
     await agent.ok('up');
-    // The first job carries the JobManager there: its directory is then where crash points are named.
+    // The first job installs the JobManager there: its directory is then where crash points are set.
     const { cluster, ledger } = await submit('0');
     await finish(cluster, ledger);
   }, 120_000);
@@ -98,7 +98,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     return { cluster: await agent.submit([...to, ...lines, `queue ${JOBS}`].join('\n')), ledger };
   }
 
-  /** A JobManager reads at its start where it is to die: the present one dies now, and another is started. */
+  /** A JobManager reads at its start where it is to die: the current one dies now, and another is started. */
   function armJobManager(point: string): string {
     const file = join(agentDir(target) ?? '', 'crash-point');
     writeFileSync(file, point);
@@ -118,7 +118,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
     await nothingIsLeft();
   }
 
-  /** The pool's central manager forgets for good, and a worker deletes a moment later. */
+  /** The pool's central manager forgets immediately, and a worker deletes a moment later. */
   async function nothingIsLeft(): Promise<void> {
     if (kind === 'pool') await until('the worker to forget', () => attemptsAt(target).length === 0 || undefined);
     expect(attemptsAt(target)).toEqual([]);

@@ -47,11 +47,11 @@ describe('jobs with a proxy that is sent to their site over ssh, whatever crashe
     ca.stop();
   });
 
-  /** Another content: it has to be sent again. */
+  /** Different content, so it has to be sent again. */
   const makeProxy = () =>
     agent.ok('cred', 'proxy', 'init', '--cert', jane.cert, '--key', jane.key, '--out', proxy, '--hours', '2');
 
-  /** Two jobs that show their proxy; `struck` once the crash has been. */
+  /** Two jobs that show their proxy; `struck` once the crash has happened. */
   async function run(name: string, struck: () => true | undefined | void): Promise<void> {
     const ledger = join(agent.work, `ledger.${name}`);
     agent.file(
@@ -99,7 +99,7 @@ describe('jobs with a proxy that is sent to their site over ssh, whatever crashe
   );
 });
 
-/** A line out of the middle of a private key. */
+/** A line from the middle of a private key. */
 function keyLine(file: string): string {
   return /PRIVATE KEY-----\n(?:.*\n){3}(.*)\n/.exec(readFileSync(file, 'utf8'))?.[1] ?? 'no key';
 }

@@ -9,7 +9,7 @@ import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { SLOW, some } from '../slow.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
 
-/** Where candidates pass, their grant, and the losers' withdrawal: an ordinary run takes every third. */
+/** The points on the path of candidates, their grant, and the losers' withdrawal: an ordinary run takes every third. */
 const FLOOD: readonly CrashPoint[] = [
   'gm.saved-grant',
   'gm.after-prepare',
@@ -71,7 +71,7 @@ describe.each(KINDS)('jobs that the broker sends to several sites start once, wh
     await agent.ok('wait', '--timeout', '90', String(cluster));
     expect(readFileSync(ledger, 'utf8').split('\n').filter(Boolean).sort()).toEqual(['0', '1', '2']);
     for (let proc = 0; proc < JOBS; proc++) expect(agent.read(`o${proc}`)).toBe(`out ${proc}\n`);
-    // Candidates may outlive their job for as long as their withdrawal takes.
+    // Candidates may outlive their job until their withdrawal is complete.
     await until(
       'all to be forgotten',
       () => [...attemptsAt(target), ...attemptsAtOther()].length === 0 || undefined,

@@ -13,7 +13,9 @@ import { some } from '../slow.ts';
 import { HERE } from './points.ts';
 
 const SKIP = missingPrograms().length > 0 || !mayMount();
-/** Of a stage; at their end one: a second's results would come to a GridManager that dies for the first's. */
+/**
+ * Jobs per stage; one at the last, because a second job's results would go to a GridManager that dies for the first's.
+ */
 const jobsAt = (stage: string) => (stage === 'at their end' ? ['0'] : ['0', '1']);
 let scratch: string;
 let gates: Gates;
@@ -47,7 +49,7 @@ afterAll(async () => {
 const lines = (file: string): string[] =>
   existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
 const hasCrashed = () => until('the crash', () => !existsSync(crashFile) || undefined, 120_000);
-/** While the Scheduler stands still, a GridManager that died stays dead. */
+/** While the Scheduler is stopped, a GridManager that died stays dead. */
 const signalScheduler = (signal: NodeJS.Signals) => {
   for (const pid of processesOf('scheduler/main.js', agent)) process.kill(pid, signal);
 };
@@ -59,7 +61,7 @@ interface Jobs {
   readonly go: string;
 }
 
-/** Jobs that write a line to a ledger when they start, and end when they may. */
+/** Jobs that write a line to a ledger when they start, and end when they are allowed to. */
 async function submit(procs: readonly string[]): Promise<Jobs> {
   const name = Math.random().toString(36).slice(2);
   const [ledger, go] = [join(agent.work, `ledger-${name}`), join(agent.work, `go-${name}`)];
@@ -82,7 +84,7 @@ async function submit(procs: readonly string[]): Promise<Jobs> {
   return { procs, cluster, ledger, go };
 }
 
-/** Every GridManager dies there, until both jobs have come so far; then there is none. */
+/** Every GridManager dies there, until both jobs have come this far; then none is left. */
 async function stopAt(
   procs: readonly string[],
   point: string,
@@ -101,7 +103,7 @@ async function stopAt(
   return jobs;
 }
 
-/** Where a job may be at the service, how it comes to stay there, and whether it has started then. */
+/** Where a job may be at the service, how it is kept there, and whether it has started by then. */
 const STAGES = {
   'not committed yet': {
     started: false,
@@ -146,7 +148,7 @@ const POINTS = Object.entries(HERE).flatMap(([point, how]) => (how === 'remove' 
 const CASES = POINTS.flatMap((point) =>
   Object.keys(STAGES).flatMap((stage) =>
     (['rm', 'hold'] as const)
-      // What has ended is held with its results: nothing is cancelled.
+      // A job that has ended is held with its results: nothing is cancelled.
       .filter((action) => action === 'rm' || stage !== 'at their end')
       .map((action) => [action, stage as keyof typeof STAGES, point] as const),
   ),

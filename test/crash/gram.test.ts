@@ -10,7 +10,7 @@ import { HERE } from './points.ts';
 
 const SKIP = missingPrograms().length > 0;
 const JOBS = 2;
-/** An ordinary run walks every n-th point: each costs some exchanges with a real gatekeeper. */
+/** An ordinary run covers every n-th point: each costs several exchanges with a real gatekeeper. */
 const EVERY = 8;
 let grid: Grid;
 let agent: TestAgent;

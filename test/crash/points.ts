@@ -1,6 +1,6 @@
 import type { CrashPoint } from '../../src/util/crash-point.ts';
 
-/** Every crash point of our own processes; the type holds the list whole. */
+/** Every crash point of our own processes; the type keeps the list complete. */
 export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'>> = {
   'gm.before-take': 'run',
   'gm.saved-take': 'run',
@@ -36,9 +36,12 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
   'gm.after-cancel': 'remove',
   'gm.saved-cancel': 'remove',
 };
-/** Steps that have no such side (the type of a crash point is the product of sides and steps), those of flooded jobs (flood.test.ts), and of proxies (delegation-ssh.test.ts). */
+/**
+ * Steps that do not have this side (the type of a crash point is the product of sides and steps), those of flooded jobs
+ * (flood.test.ts), and of proxies (delegation-ssh.test.ts).
+ */
 type Unused =
-  // The pool has a walk of its own (test/pool).
+  // The pool is covered separately (test/pool).
   | `worker.${string}`
   | `central-manager.${string}`
   | 'gm.after-take'

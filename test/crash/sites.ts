@@ -10,11 +10,11 @@ import { startTorque } from '../sites/slurm-torque.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 
-/** A kind of site under a whole agent. */
+/** A kind of site for a whole agent. */
 export interface Target {
-  /** The grid_resource of a submit file that leads there; none for the pool, where plain jobs go. */
+  /** The grid_resource of a submit file for this site; none for the pool, where plain jobs go. */
   readonly resource: string | undefined;
-  /** The site's directory of ours, above the agents'. */
+  /** Our directory at the site, above the agents'. */
   readonly siteDir: string;
   readonly sshd?: Sshd;
   readonly slurm?: Slurm;
@@ -34,7 +34,7 @@ export type Kind =
 /** More jobs at once than this machine may have cores. */
 const SLOTS = '[limits]\nrunning = 8\n';
 
-/** Starts what the kind needs and tells the agent of it. */
+/** Starts what this kind needs and configures it in the agent. */
 export async function startTarget(kind: Kind, agent: TestAgent): Promise<Target> {
   if (kind === 'pool') {
     const siteDir = join(agent.home, 'state/pool');
@@ -85,7 +85,7 @@ function isBatch(name: string): name is keyof typeof START {
 
 interface Batch {
   readonly env: Readonly<Record<string, string>>;
-  /** Whose jobs it runs, where root runs the test and it takes none of root's. */
+  /** Whose jobs it runs, if root runs the test and it accepts none from root. */
   readonly user?: User | undefined;
   stop(): Promise<void>;
 }
@@ -97,17 +97,17 @@ const START = {
   condor: () => startCondor(),
 } as const satisfies Record<string, () => Promise<Batch>>;
 
-/** The attempts that a site holds anything of: empty once all was forgotten. */
+/** The attempts of which a site still holds anything: empty once all were forgotten. */
 export function attemptsAt(target: Target): string[] {
   return agentDirs(target).flatMap((dir) => list(join(dir, 'jobs')));
 }
 
-/** The directory of the one agent there. */
+/** The directory of the only agent there. */
 export function agentDir(target: Target): string | undefined {
   return agentDirs(target)[0];
 }
 
-/** An agent's jobs lie in a directory of its own, those of a further identity in one below `+NAME`. */
+/** An agent's jobs are in a directory of its own, those of a further identity in one below `+NAME`. */
 function agentDirs({ siteDir }: Target): string[] {
   return list(siteDir).flatMap((name) =>
     name.startsWith('+') ? list(join(siteDir, name)).map((agent) => join(siteDir, name, agent)) : [join(siteDir, name)],

@@ -31,7 +31,7 @@ describe(`user logs, while everything is killed (seed ${SEED})`, () => {
     async () => {
       const clusters: number[] = [];
       const submits = (async () => {
-        // A log of its own for each job, one for each cluster, and one that all share.
+        // A separate log for each job, one for each cluster, and one that all share.
         for (let n = 0; n < CLUSTERS; n++) {
           const log = ['own.$(Cluster).$(Process)', 'cluster.$(Cluster)', 'shared'][n % 3];
           agent.file(`job.${n}`, `executable = /bin/true\nlog = ${log}.log\nqueue ${JOBS}\n`);
@@ -42,7 +42,7 @@ describe(`user logs, while everything is killed (seed ${SEED})`, () => {
       for (let n = 0; n < BLOWS; n++) {
         await new Promise((resume) => setTimeout(resume, 300 + random() * 1500));
         blows.push(strike(agent, random));
-        // Else the next submit does; or jobs end while nobody hears of it.
+        // Otherwise the next submit does; or jobs end while nothing receives their events.
         if (random() < 0.7) await agent.run(['up']);
       }
       await submits;
@@ -72,7 +72,7 @@ describe(`user logs, while everything is killed (seed ${SEED})`, () => {
   );
 });
 
-/** A submit that was not acknowledged did not happen: it is made again. */
+/** An unacknowledged submit did not happen: it is repeated. */
 function submitted(agent: TestAgent, file: string): Promise<number> {
   return until('a submit', async () => {
     const { code, stdout } = await agent.run(['submit', '--terse', file]);
@@ -107,7 +107,7 @@ const PARTS = {
   centralManager: (agent: TestAgent) => killMatching('pool/central-manager/central-manager-main.js', agent),
 };
 
-/** Kills one part, or all of them at once; which. */
+/** Kills one part, or all of them at once; returns which. */
 function strike(agent: TestAgent, random: () => number): string {
   const names = Object.keys(PARTS) as (keyof typeof PARTS)[];
   const name = random() < 0.3 ? undefined : names[Math.floor(random() * names.length)];

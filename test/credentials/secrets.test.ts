@@ -30,7 +30,7 @@ afterAll(() => {
   rmSync(dir, { recursive: true });
 });
 
-/** All that somebody could print of an error, causes and hidden fields included. */
+/** Everything about an error that could be printed, including causes and hidden fields. */
 function leaks(thrown: unknown): boolean {
   const text = show(thrown, { depth: 10, showHidden: true, maxStringLength: null, maxArrayLength: null });
   const runs = Array.from({ length: Math.max(0, body.length - 20) }, (_, i) => body.slice(i, i + 20));

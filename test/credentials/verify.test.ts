@@ -29,7 +29,7 @@ const refused = (chain: readonly [Certificate, ...Certificate[]], at = now, trus
   return said.code;
 };
 
-/** openssl's opinion of the same chain. */
+/** openssl's verdict on the same chain. */
 function openssl(chain: readonly Certificate[], more: readonly string[] = []): boolean {
   const [leaf, rest] = [join(ca.dir, 'leaf'), join(ca.dir, 'rest')];
   const [first, ...others] = chain.map((one) => certificatePem(one.der));
@@ -39,7 +39,7 @@ function openssl(chain: readonly Certificate[], more: readonly string[] = []): b
   return spawnSync('openssl', [...args, ...(others.length > 0 ? ['-untrusted', rest] : []), leaf]).status === 0;
 }
 
-/** A chain that our own issuing refuses to make. */
+/** A chain that our own code refuses to issue. */
 function forged(below: Credential, change: (chain: Certificate) => Certificate): Credential {
   return { ...below, chain: [change(below.chain[0]), ...below.chain.slice(1)] };
 }

@@ -33,7 +33,7 @@ const job = (proc: number, where: WatchedJob['where'] = 'waiting', needs = ['jan
   where,
 });
 
-/** The Scheduler in small: what it keeps, and what it does with the actions. */
+/** A minimal Scheduler: what it stores, and what it does with the actions. */
 class World {
   now = 0;
   credentials = new Map<string, Watched>();
@@ -53,7 +53,7 @@ class World {
     return seen.actions;
   }
 
-  /** The look was saved, and what it asked for was lost. */
+  /** The check was saved, but the actions that it requested were lost. */
   crash(): void {
     const { now, credentials, jobs, copies, memories, config } = this;
     this.memories = look({ now, credentials: [...credentials.values()], jobs, copies, memories, config }).memories;
@@ -100,7 +100,7 @@ class World {
     this.credentials.set(credential.name, credential);
   }
 
-  /** Runs on the clock that `nextLook` sets, to `until`. */
+  /** Runs until `until`, on the clock that `nextLook` sets. */
   run(until: number): readonly Action[] {
     const all = [...this.look()];
     for (let turns = 0; this.nextLook !== undefined && this.nextLook <= until; turns++) {
@@ -172,7 +172,7 @@ describe('the watch over credentials', () => {
     world.set(proxy({ end: 120 }));
     const times = [];
     for (world.now = 0; world.now < 130; world.now++) if (world.look().length > 0) times.push(world.now);
-    expect(times).toEqual([90, 108]); // a quarter of its life before; held a tenth before
+    expect(times).toEqual([90, 108]); // an alarm at a quarter of its life before the end; held a tenth before
   });
 
   it('waits for a file that is being written, and holds when it stays away', () => {

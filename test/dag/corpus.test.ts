@@ -5,7 +5,7 @@ import { type CorpusCase, loadCorpus, type Outcome, Stage } from './support/corp
 
 const CASES = loadCorpus(join(import.meta.dirname, '../fixtures/dag.jsonl'));
 
-/** What is not as in DAGMan 25.14 on purpose; each stands in docs/compatibility.md. */
+/** Intended differences from DAGMan 25.14; each is described in docs/compatibility.md. */
 const KNOWN: Readonly<Record<string, RegExp>> = {
   'use strict 2 with category warning': /^(node status file|rescue file|rescue files|metrics \w+): /,
 };
@@ -16,7 +16,7 @@ afterEach(() => {
   stage = undefined;
 });
 
-/** Plays all steps of a case; the outcome of the last submit. */
+/** Plays all steps of a case; returns the outcome of the last submit. */
 async function play(one: CorpusCase, here: Stage): Promise<Outcome> {
   const hangs = typeof one.dagman_exit === 'string' && one.dagman_exit.startsWith('still');
   const steps = one.steps ?? [{ submit: one.argv }];
@@ -54,7 +54,7 @@ describe('what is wrong in a DAG is named with its place', () => {
     const outcome = await stage.submit(one.argv);
     // `Detected 1 issue in x.dag:\n\t* x.dag:2 Failed to parse …`
     const real = /\* (\S+:\d+) /.exec(one.checker ?? '')?.[1];
-    // A file as a whole has no line 0 here.
+    // For a file as a whole there is no line 0 here.
     const place = one.name.startsWith('err cycle') ? 'x.dag:1' : real?.replace(/:0$/, '');
     expect(outcome.refused).toContain(`${place} `);
     expect(outcome.world?.submits ?? []).toEqual([]);

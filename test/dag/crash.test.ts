@@ -22,7 +22,7 @@ const node = (index: number): fc.Arbitrary<ModelNode> =>
     priority: fc.integer({ min: -2, max: 2 }),
   });
 
-/** A DONE node has only DONE parents: DAGMan runs such children out of order, which is no matter of outcomes. */
+/** A DONE node has only DONE parents: DAGMan runs such children out of order, which does not concern outcomes. */
 const dag: fc.Arbitrary<ModelDag> = fc.integer({ min: 1, max: 8 }).chain((count) =>
   fc.record({
     nodes: fc
@@ -61,7 +61,7 @@ interface Played {
 
 const RUN = { files: ['x.dag'], dagmanId: 9, version: '0.0.0' };
 
-/** Runs a DAG; the manager dies at each of these calls of its world, counted anew in each of its lives. */
+/** Runs a DAG; the manager dies at each of these calls of its world, counted from the start of each of its lives. */
 async function play(
   text: string,
   behaviour: SimBehaviour,
@@ -97,7 +97,7 @@ function submits(played: Played): Record<string, number> {
   return count;
 }
 
-/** No attempt of a node was submitted twice, and none was left out. */
+/** No attempt of a node was submitted twice, and none was skipped. */
 function expectExactlyOnce(played: Played): void {
   const keys = played.world.submits.map((s) => `${s.node}/${s.retry}`);
   expect(new Set(keys).size).toBe(keys.length);

@@ -28,7 +28,7 @@ const submitDag = async (name: string, text: string): Promise<string> => {
 const began = (node: string) =>
   until(`node ${node}`, () => agent.read('began').split('\n').includes(node) || undefined);
 
-/** What the log says of each job, `000 004 …` in order, by cluster. */
+/** What the log records about each job, `000 004 …` in order, by cluster. */
 function told(log: string): string[] {
   const jobs = new Map<number, string[]>();
   for (const { cluster, type } of parseUserLog(agent.read(log)).events) {

@@ -13,7 +13,7 @@ import type { Settings } from '../../src/dag/language/settings.ts';
 
 const LIMITS = { maxJobs: 0, maxIdle: 0, maxPre: 20, maxPost: 20, maxHold: 20 };
 
-/** An engine and a queue of jobs that do nothing by themselves. */
+/** An engine, and a queue of jobs that do nothing by themselves. */
 class Bench {
   readonly engine: Engine;
   readonly commands: DagCommand[] = [];
@@ -57,7 +57,7 @@ class Bench {
     return this.engine.core.dag.byName.get(name) ?? -1;
   }
 
-  /** The commands of one kind since the last look, as `node` or its words. */
+  /** The commands of one kind since the last call, as the `node` or its text. */
   taken(kind: 'submit' | 'script' | 'remove-node' | 'remove-all' | 'finish' | 'wake'): readonly string[] {
     const found = this.commands.filter((c) => c.do === kind);
     this.commands.splice(0, this.commands.length, ...this.commands.filter((c) => c.do !== kind));
@@ -68,7 +68,7 @@ class Bench {
     });
   }
 
-  /** The ends of jobs that the node jobs' log gets from the DAG itself. */
+  /** The ends of jobs that the DAG itself writes to the node jobs' log. */
   logged(): readonly string[] {
     return this.commands.flatMap((c) =>
       c.do === 'log' && c.event.type === 'aborted' ? [`aborted ${c.event.cluster}.${c.event.proc}`] : [],
@@ -331,7 +331,7 @@ describe('settings', () => {
       const bench = new Bench('JOB A a\nJOB B a\nJOB C a\n', settings, { ...LIMITS, maxJobs: 1 });
       bench.step({ is: 'submit-failed', node: bench.node('A'), reason: 'x', again: true });
       bench.taken('submit');
-      // A rests for a second while B has the only place.
+      // A waits for a second while B has the only slot.
       bench.submit('B');
       bench.step({ is: 'tick' });
       bench.end('B', 0);

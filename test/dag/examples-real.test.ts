@@ -19,7 +19,7 @@ afterEach(async () => {
   target = undefined;
 }, 120_000);
 
-/** Every node once, and every job of it well. */
+/** Every node once, and all of its jobs successful. */
 async function runs(name: string): Promise<void> {
   const { code, stderr } = await agent.run(['dag', 'submit', '--wait', name]);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -37,7 +37,7 @@ async function at(kind: Kind): Promise<void> {
   agent.config(site === undefined ? '[pool]\ncpus = 8\n' : `[submit]\ndefault_site = "${site}"\n`);
 }
 
-/** Where plain jobs go, other than to the pool. */
+/** Where plain jobs go, if not to the pool. */
 const SITES: Readonly<Partial<Record<Kind, string>>> = { 'fork, local': 'local', 'slurm, ssh': 'cluster' };
 
 describe('the example shapes, in the pool of this machine', () => {

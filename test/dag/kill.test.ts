@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 
 const NODES = 12;
-/** A chain of fans: every third node waits for the two before it, which run side by side. */
+/** A chain of fans: every third node waits for the two before it, which run in parallel. */
 const DAG = [
   ...Array.from({ length: NODES }, (_, i) => `JOB N${i} node.sub`),
   ...Array.from({ length: NODES / 3 }, (_, i) => {
@@ -27,7 +27,7 @@ afterEach(async () => {
   await agent.end();
 }, 60_000);
 
-/** Processes of this agent whose command line fits. */
+/** Processes of this agent whose command line matches. */
 function processes(fits: RegExp): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

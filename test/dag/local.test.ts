@@ -83,7 +83,7 @@ describe('a script', () => {
   });
 });
 
-/** A process that nobody has waited for is not alive. */
+/** A process that has not been waited for is not alive. */
 function alive(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));

@@ -7,7 +7,7 @@ import { memoryFiles, MemoryJournal, type SimBehaviour, SimWorld } from './suppo
 
 const RUN: DagRun = { files: ['x.dag'], dagmanId: 9, version: '0.0.0' };
 
-/** Each job begins at once and ends so many simulated seconds later. */
+/** Each job starts at once and ends this many simulated seconds later. */
 function jobs(seconds: number, code = 0): SimBehaviour {
   return {
     submit: () => ({ procs: [{ startAfter: 0, run: { duration: seconds * 1000, end: { code } } }] }),
@@ -19,7 +19,7 @@ interface Played {
   readonly world: SimWorld;
   readonly files: ReturnType<typeof memoryFiles>;
   readonly requests: NodeSubmit[];
-  /** Files that were written whole. */
+  /** Files that were written in one piece. */
   readonly writes: readonly { readonly path: string; readonly text: string }[];
   readonly run: (run?: Partial<DagRun>) => Promise<DagEnd>;
 }

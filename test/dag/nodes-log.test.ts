@@ -20,7 +20,7 @@ const AD: AttrTexts = {
   MemoryUsage: '6',
 };
 
-/** What the node jobs' log says of a job with this ad, from the decision about it on. */
+/** What the node jobs' log records for a job with this ad, from its completion on. */
 function lastEvent(ad: AttrTexts) {
   const job = { state: 'fetched', attrs: new Attrs(ad) } as unknown as JobRecord;
   const step = { from: 'fetched', to: 'completing', ...decide(job, 0) } as unknown as Transitioned;

@@ -5,7 +5,9 @@ import { eachCommand } from '../../src/dag/language/parse.ts';
 import { DEFINITIONS, FOR_THE_MANAGER, MODIFIERS } from '../../src/dag/language/syntax.ts';
 import { said } from './support/said.ts';
 
-/** DAG texts made at random, and what HTCondor's own parser said of each: its commands with their lines, then its errors. */
+/**
+ * Random DAG texts, and what HTCondor's own parser reported for each: its commands with their lines, then its errors.
+ */
 interface Answered {
   readonly text: string;
   readonly commands: readonly string[];

@@ -6,10 +6,10 @@ import { type CorpusCase, loadCorpus } from './support/corpus.ts';
 import { some } from '../slow.ts';
 import { RealStage } from './support/real-stage.ts';
 
-/** In the slow worker every case is played, else every sixth. */
+/** The slow lane plays every case, an ordinary run every sixth. */
 const CASES = some(loadCorpus(join(import.meta.dirname, '../fixtures/dag.jsonl')), 6);
 
-/** What differs where jobs that run side by side end in another order than the recorded ones. */
+/** Differences caused by jobs that run in parallel and end in another order than the recorded ones. */
 const RACES: Readonly<Record<string, RegExp>> = {
   'multi proc one fails': /^node status file: .*Job proc \(ID\.1\) failed .*Job proc \(ID\.2\) failed/,
 };

@@ -33,7 +33,7 @@ describe.skipIf(skipWithoutApptainer() || skipWithoutSlurm())('pilots at sites w
     const more = '[limits]\npoll_min = "1s"\npoll_max = "2s"\n[glidein]\nmax = 1\ncores = 2\nwalltime = "1h"\n';
     const path = `${apptainer.env['PATH']}:${slurm.env['PATH']}`;
     agent.site('cluster', { url: sshd.url, batch: 'slurm', prelude: prelude({ ...slurm.env, PATH: path }), more });
-    // Of what there is, what a pilot needs, and nothing that starts containers.
+    // From what is installed, what a pilot needs, and nothing that starts containers.
     const tools = join(agent.dir, 'tools');
     const script = 'mkdir "$1"; ln -s /usr/bin/* "$1"; rm -f "$1"/podman "$1"/docker "$1"/apptainer "$1"/singularity';
     execFileSync('sh', ['-c', script, 'sh', tools]);
@@ -54,7 +54,7 @@ describe.skipIf(skipWithoutApptainer() || skipWithoutSlurm())('pilots at sites w
     ca?.stop();
   });
 
-  /** Looks at all that a job is told of its surroundings, from inside of its container. */
+  /** Collects everything a job can see of its environment, from inside its container. */
   const LOOK = `#!/bin/sh
 pwd
 cat data
@@ -72,7 +72,7 @@ exit 3
 
   it('run jobs in containers where it is, with right paths inside, and the factory asks for none where it is not', async () => {
     agent.file('look.sh', LOOK, 0o755);
-    // Whoever comes home at `bare` says that it has none.
+    // Every worker that connects from `bare` reports that it has none.
     await agent.ok('glidein', 'start', '--site', 'bare', '-n', '1', '--walltime', '1h', '--cores', '1');
     await agent.untilHome();
     const looked = async () => (await agent.ok('status', '--pool', '-l')).includes('HasContainer = false') || undefined;

@@ -11,7 +11,7 @@ export interface Shown {
   readonly left?: number;
 }
 
-/** An agent whose pool has no worker but those that it sends out. */
+/** An agent whose pool has only the workers that it sends out. */
 export class GlideinAgent extends TestAgent {
   configure(...more: readonly string[]): void {
     this.config(
@@ -45,12 +45,12 @@ export class GlideinAgent extends TestAgent {
     return existsSync(path) ? readFileSync(path, 'utf8').trim().split('\n').sort() : [];
   }
 
-  /** How many jobs of `jobs(name, …)` have begun. */
+  /** How many jobs of `jobs(name, …)` have started. */
   begun(name: string): number {
     return this.ledger(`${name}.begun`).length;
   }
 
-  /** A description of jobs that each take `seconds` and then write their number into the ledger, once they are done. */
+  /** A description of jobs that each take `seconds` and then append their number to the ledger. */
   jobs(name: string, count: number, seconds: number, more = ''): string {
     const text = `#!/bin/sh\necho "$1" >>'${this.work}/${name}.begun'\nsleep ${seconds}\necho "$1" >>'${this.work}/${name}'\necho "job $1"\n`;
     this.file(`${name}.sh`, text, 0o755);
@@ -65,7 +65,7 @@ export class GlideinAgent extends TestAgent {
   }
 }
 
-/** What a ledger of so many jobs holds when each has run once. */
+/** What the ledger contains when each of this many jobs has run once. */
 export function each(count: number): string[] {
   return Array.from({ length: count }, (_, i) => String(i)).sort();
 }

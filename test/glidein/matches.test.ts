@@ -17,7 +17,7 @@ it('says of pilots that nobody has seen yet which jobs they surely do not run', 
   expect(may('TARGET.Cpus >= RequestCpus * 4')).toBe(false);
   expect(may('TARGET.FileSystemDomain == MY.FileSystemDomain')).toBe(false);
   expect(may('TARGET.FileSystemDomain == MY.FileSystemDomain || TARGET.HasFileTransfer')).toBe(true);
-  // Of what is not known yet nothing follows, however it is asked.
+  // Nothing follows from what is not known yet, in whatever form it is asked.
   for (const open of [
     'TARGET.HasContainer =?= true',
     'isUndefined(TARGET.HasFoo) == false',

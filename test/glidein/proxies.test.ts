@@ -8,7 +8,7 @@ import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { SLOW } from '../slow.ts';
 import { GlideinAgent } from './ground.ts';
 
-/** The proxy that the job begins with lives so long, seconds. */
+/** Lifetime of the proxy that the job starts with, in seconds. */
 const LIFE = 150;
 
 describe.skipIf(!SLOW || skipWithoutSlurm())('a job with an X.509 proxy at a glidein, through Slurm over ssh', () => {

@@ -41,7 +41,7 @@ describe('what the pilots of a site were seen to run containers by', () => {
     expect(seen.get('bare')).toEqual({ at: 1000, has: [], message: 'podman: no user namespaces.' });
     expect(seen.get('mixed')?.has).toContain('HasSIF');
     expect((await runtimesSeen(kv, 1000 + 86_400)).size).toBe(0);
-    // Another look says what is so now.
+    // Another check reports the current state.
     await rememberRuntimes(kv, [{ site: 'bare', ad: all }], 3000);
     expect((await runtimesSeen(kv, 3000)).get('bare')?.has).toContain('HasContainer');
   });

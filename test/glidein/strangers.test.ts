@@ -5,10 +5,12 @@ import { CLI, until } from '../agent/agent.ts';
 import { freePort } from '../sites/ports.ts';
 import { each, GlideinAgent } from './ground.ts';
 
-/** What many systems let a user's process have open. */
+/** The number of open files that many systems allow a user's process. */
 const DESCRIPTORS = 1024;
 const STRANGERS = 3000;
-/** Connects from several addresses and says nothing; a line tells when it has connected for the n-th time, and whoever is sent away comes again. */
+/**
+ * Connects from several addresses and sends nothing; prints a line at the n-th connection, and reconnects when refused.
+ */
 const KNOCK = `
 const { connect } = require('node:net');
 let said = 0;
@@ -34,7 +36,7 @@ describe('an agent with ordinary limits whose port for workers is besieged by st
       batch: 'fork',
       more: `scratch = "${agent.dir}/here"\n[glidein]\nmax = 1\ncores = 2\nwalltime = "1h"\n`,
     });
-    // The daemons inherit the limit of whoever starts them.
+    // The daemons inherit the limit from the process that starts them.
     const up = spawn('sh', ['-c', `ulimit -n ${DESCRIPTORS} && exec "$0" "$@"`, process.execPath, CLI, 'up'], {
       cwd: agent.work,
       env: agent.env,

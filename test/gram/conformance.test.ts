@@ -26,7 +26,7 @@ async function ground(): Promise<Ground> {
   };
 }
 
-// Each job costs the service some processes, and a busy machine has little room for them.
+// Each job costs the service several processes, and a busy machine has little capacity for them.
 vi.setConfig({ testTimeout: 120_000 });
 
 testSite({

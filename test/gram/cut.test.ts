@@ -24,7 +24,7 @@ beforeAll(async () => {
   const hosts = join(scratch, 'hosts');
   writeFileSync(hosts, `127.0.0.1 localhost\n${cable.there} ${NAME}\n`);
   grid = await startGrid({ ...POLLING, cable, name: NAME, mounts: { '/etc/hosts': hosts } });
-  // What a line in our own hosts file would do.
+  // Has the effect of a line in our own hosts file.
   const lookup = dns.lookup.bind(dns) as (...words: unknown[]) => void;
   vi.spyOn(dns, 'lookup').mockImplementation((name: string, ...more: unknown[]) =>
     lookup(name === NAME ? cable.there : name, ...more),
@@ -40,7 +40,7 @@ afterAll(async () => {
 const ledger = (key: AttemptKey) => join(grid.dir, `ledger.${key}`);
 const starts = (key: AttemptKey) =>
   existsSync(ledger(key)) ? readFileSync(ledger(key), 'utf8').split('\n').length - 1 : 0;
-/** What of its results has begun to come. */
+/** The first part of its results has arrived. */
 const partsOf = (key: AttemptKey) =>
   readdirSync(join(grid.dir, 'state/jobs', key)).filter((name) => name.startsWith('out.'));
 
@@ -52,7 +52,7 @@ describe.skipIf(cable === undefined)('the network to a GRAM service is cut', () 
     const site = await grid.open({ target, askEveryMs: 1500, timeoutMs: 3000 });
     const key = freshKey();
     const go = join(grid.dir, `go.${key}`);
-    // Its results are longer than what the wire holds.
+    // Its results are longer than what fits on the wire.
     const script = `echo s >>'${ledger(key)}'; until [ -e '${go}' ]; do sleep 0.1; done; head -c 30000000 /dev/zero >big; echo done`;
     const job = shellJob(key, script, { outputs: ['big'] });
     expect((await site.prepare([job])).get(key)).toEqual({ ok: true });

@@ -21,7 +21,7 @@ const PATIENCE = 60_000;
 const ledger = (key: AttemptKey) => join(grid.dir, `ledger.${key}`);
 const starts = (key: AttemptKey) =>
   existsSync(ledger(key)) ? readFileSync(ledger(key), 'utf8').split('\n').length - 1 : 0;
-/** Says that it started, waits for leave, and says that it is done. */
+/** Reports its start, waits for permission, and reports that it is done. */
 const waiting = (key: AttemptKey) =>
   shellJob(key, `echo s >>'${ledger(key)}'; while ! [ -e '${grid.dir}/go.${key}' ]; do sleep 0.1; done; echo done`);
 const leave = (key: AttemptKey) => writeFileSync(join(grid.dir, `go.${key}`), '');
@@ -72,7 +72,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     const key = freshKey();
     expect(good(await site.prepare([waiting(key)]))).toBe(true);
     await killJobManagers();
-    // It would forget where the results go: the life of a job asks for it again.
+    // It would forget where the results go, so the GridManager requests it again.
     expect((await site.commit([key])).get(key)).toMatchObject({ ok: false, refusal: { kind: 'gone' } });
     expect(starts(key)).toBe(0);
     expect(good(await site.prepare([waiting(key)]))).toBe(true);
@@ -89,7 +89,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     const [alone, both] = [freshKey(), freshKey()];
     expect(good(await site.prepare([waiting(alone)]))).toBe(true);
     await grid.gate.kill();
-    // The job manager has no need of it; a new job has.
+    // The job manager does not need it; a new job does.
     expect(good(await site.commit([alone]))).toBe(true);
     await expect(site.prepare([waiting(both)])).rejects.toMatchObject({ code: 'site-unreachable' });
     await grid.gate.start();
@@ -100,7 +100,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     expect(starts(both)).toBe(0);
     await grid.gate.start();
     await insist(site, both);
-    // Between the commit and the start: it stages what it needs.
+    // Between the commit and the start: it stages its input.
     await killJobManagers();
     for (const key of [alone, both]) leave(key);
     for (const key of [alone, both]) await concludes(site, key);
@@ -116,14 +116,14 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
     await before.close();
     writeFileSync(record, readFileSync(record, 'utf8').replace('"phase":"committed"', '"phase":"committing"'));
     leave(key);
-    // The job manager finds nobody to give the results to.
+    // The job manager cannot deliver the results to anybody.
     await waitUntil('the stage-out', () => /msg="stage_out|job_status=128|STAGE_OUT/i.test(grid.gate.log()), PATIENCE);
     const renewals = () => grid.gate.log().split('event=gram.proxyrenew.start').length;
     const renewed = renewals();
     const after = await open('away');
     expect(good(await after.commit([key]))).toBe(true);
     await concludes(after, key);
-    // The same proxy is not sent again to what runs.
+    // The same proxy is not sent again to a running job.
     expect(renewals()).toBe(renewed);
   }, 150_000);
 
@@ -146,7 +146,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
       leave(told);
       const watch = new Watch(after);
       await watch.ended(told, PATIENCE);
-      // This one's job manager is started again, and would lose what it was told.
+      // The job manager of this one is restarted, and would lose what it was told.
       await killJobManagers();
       leave(untold);
       expect(await watch.ended(untold, 120_000)).toMatchObject({ how: { kind: 'exited', code: 0 } });
@@ -196,7 +196,7 @@ describe.skipIf(MISSING.length > 0)('a GRAM site loses nothing and doubles nothi
   }, 150_000);
 });
 
-/** Somebody else on our port. */
+/** Another server on our port. */
 async function squat(port: number): Promise<Server> {
   const server = createServer((socket) => socket.destroy());
   await new Promise<void>((resolve, reject) => {

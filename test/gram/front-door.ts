@@ -8,13 +8,13 @@ import { Wire } from '../../src/credentials/gsi/wire.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
 import type { Gatekeeper } from '../sites/gatekeeper.ts';
 
-/** How a gatekeeper may behave; `good`: as the real one behind it does. */
+/** How a gatekeeper may behave; `good`: like the real one behind it. */
 export type Manner = keyof typeof ANSWERS | 'good' | 'leaves' | 'stalls' | 'no TLS' | 'leaves in TLS' | 'bad request';
 
 const head = (status: string, length: number) => `HTTP/1.1 ${status}\r\nContent-Length: ${length}\r\n\r\n`;
 const whole = (body: string) => `${head('200 OK', Buffer.byteLength(body))}${body}`;
 
-/** What it says to a request; it closes then. `undefined`: it says nothing, and does not close. */
+/** What it answers to a request before it closes. `undefined`: it does not answer and does not close. */
 const ANSWERS = {
   half: ['HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nprotocol-v'],
   nothing: [],
@@ -27,11 +27,11 @@ const ANSWERS = {
   'no URL': [whole('protocol-version: 2\r\nstatus: 110\r\njob-manager-url: nowhere\r\n\0')],
 } as const;
 
-/** A door before the real gatekeeper, of backoff that can be changed. */
+/** A gate in front of the real gatekeeper, whose behaviour can be changed. */
 export interface FrontDoor {
   readonly address: string;
   manner: Manner;
-  /** How often somebody came. */
+  /** How many connections there have been. */
   readonly visits: number;
   /** The proxies that were delegated to it. */
   readonly taken: readonly Credential[];

@@ -87,12 +87,12 @@ describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
     await expect(copy(eve, `${sent}/job`, `file://${grid.dir}/stolen`)).rejects.toThrow(/DENIED|denied|Bad Request/i);
     expect((await ask(eves, 'GET', `${sent}/job`)).status).toBe(400);
     expect((await ask(undefined, 'GET', `${sent}/job`)).status).toBe(400);
-    // Job managers come with what was delegated to them.
+    // Job managers authenticate with the proxy that was delegated to them.
     expect((await ask(await proxyFor(grid.jane, { rights: 'limited' }), 'GET', `${sent}/job`)).status).toBe(200);
   });
 
   it('gives nothing else, and takes nothing but the outputs', async () => {
-    // Not even its program to one that is not committed: it must not start.
+    // A job that is not committed does not even get its program: it must not start.
     expect((await ask(grid.proxy, 'GET', `${base}/job`)).status).toBe(404);
     const other = sent.replace(/[0-9a-f]{32}$/, '0'.repeat(32));
     const statuses = await Promise.all(
@@ -120,7 +120,7 @@ describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
     expect((await ask(grid.proxy, 'PUT', `${base}/live/stdout/100`, 'far')).status).toBe(500);
     await ask(grid.proxy, 'PUT', `${base}/live/stdout/0`, 'abc');
     expect(readFileSync(home('live.stdout'), 'utf8')).toBe('abcdef');
-    // What breaks off in the middle changes nothing.
+    // A request that is cut off in the middle changes nothing.
     const cut = ask(grid.proxy, 'PUT', `${base}/out`, 'short', { 'content-length': 100_000 }).catch(() => undefined);
     await Promise.race([cut, new Promise((resolve) => setTimeout(resolve, 300))]);
     expect(existsSync(home('out'))).toBe(false);
@@ -153,7 +153,7 @@ describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
       .poll(async () => (await client.query(grid.proxy, theirs, 'status'))?.fields.get('status'), { timeout: 20_000 })
       .toBe('2');
     expect((await client.query(grid.proxy, theirs, 'cancel'))?.fields.get('failure-code')).toBe('0');
-    // What globusrun ends of ours was cancelled, and not by us.
+    // A job of ours that globusrun ends was cancelled, and not by us.
     await new Watch(site).until(running, ({ is }) => is === 'running', 20_000);
     await globus(grid.ca, grid.proxyFile, '/usr/bin/globusrun', '-k', sentContact);
     expect(await new Watch(site).ended(running, 60_000)).toMatchObject({

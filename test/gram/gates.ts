@@ -1,18 +1,18 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where a job manager's files go through, and the word in the command that says so. */
+/** What a job manager's files pass through, and the word in the command that identifies it. */
 const PROGRAMS = {
   in: ['/usr/bin/globus-gass-cache-util', '-add'],
   out: ['/usr/bin/globus-url-copy', '/out'],
 } as const;
 
-/** Gates before what a job manager's jobs get and give: what comes to one that is shut waits there. */
+/** Gates in front of what a job manager's jobs read and write: requests to a closed gate wait. */
 export interface Gates {
   /** For the gatekeeper's view of the machine. */
   readonly mounts: Readonly<Record<string, string>>;
   shut(way: 'in' | 'out'): void;
-  /** Somebody waits there. */
+  /** A request is waiting there. */
   isWaitedAt(way: 'in' | 'out'): boolean;
   open(): void;
 }

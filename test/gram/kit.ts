@@ -13,7 +13,7 @@ import { eventGenerator } from '../sites/event-generator.ts';
 import { type Gatekeeper, type GatekeeperOptions, startGatekeeper } from '../sites/gatekeeper.ts';
 import { type GridCa, makeGridCa, type Person } from '../sites/grid-ca.ts';
 
-/** A grid of one: CA, a user with a proxy, a gatekeeper, and a directory for what is ours. */
+/** A minimal grid: a CA, a user with a proxy, a gatekeeper, and a directory for our files. */
 export interface Grid {
   readonly ca: GridCa;
   readonly jane: Person;
@@ -35,7 +35,7 @@ export async function proxyFor(person: Person, options: Partial<ProxyOptions> = 
   return makeProxy(await loadUser(person.cert, person.key), { now: seconds(), lifetime: 12 * 3600, ...options });
 }
 
-/** Where it can be had, with the event generator: a job's end is known after a second and not after ten. */
+/** If available, with the event generator: a job's end is known after one second instead of ten. */
 export async function startGrid(options?: GatekeeperOptions): Promise<Grid> {
   const events = options === undefined ? eventGenerator() : undefined;
   const ca = makeGridCa();

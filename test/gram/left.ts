@@ -7,7 +7,7 @@ import type { Grid } from './kit.ts';
 export const leftThere = ({ gate }: Grid): readonly string[] =>
   gate.stateFiles().filter((file) => /job\.\d/.test(file));
 
-/** What the agent keeps of attempts at GRAM services. */
+/** What the agent keeps about attempts at GRAM services. */
 export const leftHere = ({ home }: TestAgent): readonly string[] =>
   readdirSync(join(home, 'state/gram'), { recursive: true, encoding: 'utf8' }).filter((name) =>
     /\/jobs\/[^/]+$/.test(name),

@@ -101,7 +101,7 @@ describe.skipIf(MISSING.length > 0)('a gatekeeper that answers', () => {
   ] as const)('%s is asked again later', async (manner, code) => {
     const { error, taken } = await ask(manner);
     expect(error).toMatchObject({ code, retry: 'later' });
-    // What it was given is a limited proxy of ours, which any verifier takes.
+    // It was given a limited proxy of ours, which any verifier accepts.
     const [given] = taken;
     if (!given) throw new Error('nothing was delegated');
     expect(verifyChain(given.chain, openCaDirectory(grid.ca.trust), { now: seconds() })).toMatchObject({
@@ -131,7 +131,7 @@ describe.skipIf(MISSING.length > 0)('a gatekeeper that answers', () => {
 
   async function ask(manner: Manner): Promise<{ error: unknown; taken: readonly Credential[] }> {
     const door = await openFrontDoor(grid.gate, manner);
-    // On a busy machine what comes takes its time, too.
+    // On a busy machine, what arrives takes its time, too.
     const patience = { silence: 10_000, stalls: 3000 }[manner as string] ?? 30_000;
     const error = await failure(
       client(`${door.address}/jobmanager`, patience).request(grid.proxy, '&(executable=/bin/true)', ''),

@@ -3,7 +3,7 @@ import { gramAdapter } from '../../src/config/gram-adapter.ts';
 import { jobRsl, rslQuote } from '../../src/gram/rsl.ts';
 
 const NONE = { memoryMb: undefined, diskKb: undefined, gpus: undefined, walltimeSeconds: undefined };
-/** What of the request is not the same for every job. */
+/** The parts of the request that are not the same for every job. */
 const asked = (service: string, resources: Partial<Parameters<typeof jobRsl>[0]['resources']>, batch = {}) => {
   const facts = { base: 'https://h:1/k/t', key: 'k', scriptBytes: 7, shared: new Map<string, string>() };
   const rsl = jobRsl({

@@ -30,7 +30,7 @@ describe.skipIf(MISSING.length > 0)('an input that jobs at a GRAM service share'
     const inputs = [
       { kind: 'file' as const, name: 'b ig', file: { kind: 'blob' as const, blob: big }, executable: false },
     ];
-    // Each spoils its own.
+    // Each corrupts its own copy.
     const script = `cksum <'b ig'; echo spoilt >>'b ig'; cat 'b ig' >bigger; until [ -e '${grid.dir}/go' ]; do sleep 0.1; done`;
     for (const key of keys) {
       expect((await site.prepare([shellJob(key, script, { inputs })])).get(key)).toEqual({ ok: true });

@@ -26,7 +26,9 @@ afterAll(async () => {
   await slurm?.stop();
 }, 60_000);
 
-/** Job managers empty their scripts' environment: the adapter's configuration names programs that say where Slurm's is. */
+/**
+ * Job managers empty their scripts' environment: the adapter's configuration names programs that set Slurm's location.
+ */
 function adapterConfig({ dir, env }: Slurm): string {
   const etc = join(dir, 'globus');
   mkdirSync(etc);
@@ -38,7 +40,7 @@ function adapterConfig({ dir, env }: Slurm): string {
   return etc;
 }
 
-/** What Slurm says of what a job was given. */
+/** What Slurm reports about the limits of a job. */
 const OF_SLURM =
   '$SLURM_JOB_PARTITION: nodes $SLURM_JOB_NUM_NODES, cores $SLURM_CPUS_ON_NODE, memory $SLURM_MEM_PER_NODE';
 
@@ -64,7 +66,7 @@ describe.skipIf(SKIP)('Slurm behind GRAM', () => {
     const into = join(grid.dir, 'home', runs);
     const came = texts((await site.fetch([{ key: runs, outputs: 'new', stdout: true, stderr: true, into }])).get(runs));
     expect(came['stdout']).toMatch(/^in Slurm job \d+, main: nodes 1, cores 2, memory 10\n$/);
-    // A partition that there is none of is said by sbatch.
+    // sbatch reports a partition that does not exist.
     const said = await watch.ended(refused, 90_000);
     expect(said).toMatchObject({ how: { kind: 'by-site', cause: 'cannot-start' } });
     expect(said.how.kind === 'by-site' ? said.how.message : '').toContain('invalid partition');

@@ -64,7 +64,7 @@ describe('a limit that a site teaches', () => {
           const limit = new LearnedLimit(undefined, 0);
           let left = jobs;
           let refusals = 0;
-          // When each job ends, as we hear it; the site counts it for `lag` more.
+          // When each job ends, as we learn it; the site counts it for `lag` longer.
           let ends: number[] = [];
           for (let now = 0; left > 0 || ends.some((end) => end > now); now += 500) {
             expect(now).toBeLessThan(3_600_000);

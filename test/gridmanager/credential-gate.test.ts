@@ -22,7 +22,7 @@ const job: JobRecord = {
   attrs: new Attrs({}),
 };
 
-/** A gate at a clock of its own, in seconds; the key was written at 1,000,000 and lives for 1000. */
+/** A gate with its own clock, in seconds; the key was written at 1,000,000 and lives for 1000. */
 function gateAt(clock: { now: number }, bad: ReadonlyMap<string, string> = new Map()) {
   writeFileSync(file, 'x', { mode: 0o600 });
   utimesSync(file, 1_000_000, 1_000_000);

@@ -8,7 +8,7 @@ import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
 import { seeded } from '../seeded.ts';
 
-/** Where candidates pass, and their jobs after one was granted. */
+/** The points on the path of candidates, and of their jobs after one was granted. */
 const POINTS: readonly CrashPoint[] = [
   'gm.before-prepare',
   'gm.after-prepare',
@@ -28,7 +28,7 @@ const POINTS: readonly CrashPoint[] = [
   'gm.saved-forget',
 ];
 const SITES = ['second', 'third'];
-/** Scenarios in one run of the tests; thousands find what is rare. */
+/** Scenarios per test run; thousands find rare errors. */
 const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 8);
 
 describe('a flooded job: one job, several candidates, one start', () => {
@@ -41,7 +41,7 @@ describe('a flooded job: one job, several candidates, one start', () => {
   });
   afterAll(() => redis.stop());
 
-  /** A GridManager dies at each point in turn, and the next one goes on, to its own death. */
+  /** A GridManager dies at each point in turn, and the next one continues until its own death. */
   async function dieAt(points: readonly CrashPoint[]): Promise<void> {
     const world = new World(queue, seeded(7), CLEAR, SITES);
     world.crashAt(points);
@@ -102,11 +102,11 @@ describe('a flooded job: one job, several candidates, one start', () => {
       const [job] = await world.submit(1);
       await world.until((jobs) => jobs.filter(({ site }) => site !== 'there').every(({ state }) => isEnd(state)));
       if (job) await world.act(job, 'remove');
-      // The withdrawal has its rounds while the record is on its way.
+      // The withdrawal takes its rounds while the record is on its way.
       for (let i = 0; i < 40; i++) await world.step();
       go();
       await world.finish();
-      // What was under way has arrived by now.
+      // All messages that were under way have arrived by now.
       for (let i = 0; i < 20; i++) await world.step();
       expect(await world.broken()).toEqual([]);
     } finally {

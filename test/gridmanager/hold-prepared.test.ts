@@ -19,7 +19,7 @@ const job = (proc: number): JobRecord => ({
   attrs: new Attrs({ NumHolds: '2' }),
 });
 
-/** What is held of jobs 0, 1, … for which the site reports this, by proc. */
+/** Which of jobs 0, 1, … are held if the site reports this, by proc. */
 async function held(is: readonly (Report['is'] | undefined)[], usability: string, complete = true): Promise<Change[]> {
   const changes: Change[] = [];
   const woken: string[] = [];

@@ -8,7 +8,7 @@ import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
 
 const SITES = ['there', 'second'] as const;
-/** Where jobs pass that are taken back, and where they pass at both sites. */
+/** The points passed by jobs that are withdrawn, and at which they are at both sites. */
 const POINTS: readonly CrashPoint[] = [
   'gm.before-take',
   'gm.saved-take',
@@ -22,7 +22,7 @@ const POINTS: readonly CrashPoint[] = [
   'gm.saved-cancel',
   'gm.after-forget',
 ];
-/** Scenarios in one run of the tests; thousands find what is rare. */
+/** Scenarios per test run; thousands find rare errors. */
 const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 15);
 
 describe('a job that is moved', () => {
@@ -83,7 +83,7 @@ describe('a job that is moved', () => {
 
   it('is not begun by the site that has just read it', async () => {
     let moved = 0;
-    // Between a site's look for idle jobs and its take of them, their owner is faster.
+    // Between a site's search for idle jobs and its taking them, their owner acts first.
     const raced: Queue = new Proxy(queue, {
       get(target, name) {
         const value: unknown = Reflect.get(target, name, target);

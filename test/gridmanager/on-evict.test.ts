@@ -3,7 +3,7 @@ import { asksForOther, changesOnEvict, OUT_OF_MEMORY } from '../../src/gridmanag
 import { Attrs, type AttrTexts } from '../../src/job/attrs.ts';
 import { jobs } from '../submit/support.ts';
 
-/** What each of `times` ends for too much memory makes of a job's request; `held`: it is not run again. */
+/** What each of `times` ends for too much memory makes of a job's request; `held`: it is not restarted. */
 function memory(lines: string, times: number, attribute = 'RequestMemory'): (string | undefined)[] {
   const [ad = {}] = jobs(`${lines}\nqueue`);
   const cluster = new Attrs(ad);

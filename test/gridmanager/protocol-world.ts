@@ -22,7 +22,7 @@ export class World {
   readonly identity: string;
   readonly #dir: string;
   readonly #jobs: JobId[] = [];
-  /** Releases that the queue took, by job: each asks for one more start. */
+  /** Releases that the queue accepted, by job: each requests one more start. */
   readonly #asked = new Map<string, number>();
   #manager: GridManager | undefined;
   #running: Promise<void> | undefined;
@@ -31,12 +31,12 @@ export class World {
   crashed = 0;
   #failure: unknown;
   #steps = 0;
-  /** GridManagers that were started, and what they said of faults that they contained. */
+  /** GridManagers that were started, and the faults that they reported and contained. */
   managers = 0;
   readonly faults: string[] = [];
-  /** Whether faults are expected: else they break the promises. */
+  /** Whether faults are expected; otherwise they break the promises. */
   faulty = false;
-  /** How far the clock of the GridManager was put forward, milliseconds. */
+  /** How far the GridManager's clock was moved forward, in milliseconds. */
   ahead = 0;
 
   constructor(queue: Queue, random: () => number, weather: Weather, others: readonly string[] = []) {
@@ -76,7 +76,7 @@ export class World {
     }
   }
 
-  /** A user wants it at that site. */
+  /** A user moves it to that site. */
   async move(id: JobId, site: string): Promise<readonly ActionResult[]> {
     return move(this.#queue, { ids: [id] }, { ...LOCAL_SITE, name: site });
   }
@@ -87,7 +87,10 @@ export class World {
     armCrash(this.#crashes.shift());
   }
 
-  /** Everybody takes a step: the site, and a GridManager that died is replaced. Its back-off from the site is cut short. */
+  /**
+   * One step of everything: the site moves, and a dead GridManager is replaced. Its back-off from the site is
+   * shortened.
+   */
   async step(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     for (const site of this.sites.values()) site.tick();
@@ -99,7 +102,7 @@ export class World {
     await new Promise((done) => setTimeout(done, 5));
   }
 
-  /** As the broker does: a candidate at every site for each job that has none there. */
+  /** Like the broker: adds a candidate at every site for each job that has none there. */
   async #flood(): Promise<void> {
     const waiting = (await this.records()).filter(({ site, state }) => site === '' && state === 'idle');
     const candidates = waiting.flatMap(({ id }) =>
@@ -112,7 +115,7 @@ export class World {
     return this.#queue.get(this.#jobs);
   }
 
-  /** Steps until `holds`; throws with where everybody is after the deadline. */
+  /** Steps until `holds`; after the deadline, throws with the state of everything. */
   async until(holds: (jobs: readonly JobRecord[]) => boolean | Promise<boolean>, ms = 30_000): Promise<void> {
     const deadline = Date.now() + ms;
     for (;;) {
@@ -126,7 +129,7 @@ export class World {
     }
   }
 
-  /** Clear weather, and everything that is held goes on, until all jobs have ended. */
+  /** No more faults, and every held job is released, until all jobs have ended. */
   async finish(): Promise<void> {
     armCrash(undefined);
     this.#crashes = [];
@@ -141,7 +144,7 @@ export class World {
     });
   }
 
-  /** Candidates that there are, those that are being withdrawn among them. */
+  /** The existing candidates, including those being withdrawn. */
   async candidates(): Promise<number> {
     const places = await this.#queue.candidates.places();
     return places
@@ -153,7 +156,7 @@ export class World {
     return [...this.sites.values()].flatMap((site) => site.holds.map((key) => `${key} at ${site.name}`));
   }
 
-  /** What breaks the invariants of docs/ARCHITECTURE.md; empty when all are kept. */
+  /** Violations of the invariants of docs/ARCHITECTURE.md; empty if all hold. */
   async broken(): Promise<string[]> {
     const wrong: string[] = [];
     const ends = await this.#ends();
@@ -227,7 +230,7 @@ export class World {
     } else if (thrown !== undefined) this.#failure = thrown;
   }
 
-  /** How often the queue's events say of each job that it ended. */
+  /** How often the queue's events report the end of each job. */
   async #ends(): Promise<ReadonlyMap<string, number>> {
     const ends = new Map<string, number>();
     for (let from = '0'; ; ) {

@@ -9,7 +9,7 @@ import { World } from './protocol-world.ts';
 import { CLEAR } from './simulated-site.ts';
 import { seeded } from '../seeded.ts';
 
-/** Where jobs pass on their way home, and where they pass when they are removed. */
+/** The points that jobs pass on their way home, and when they are removed. */
 const RUN: readonly CrashPoint[] = [
   'gm.before-take',
   'gm.saved-take',
@@ -32,7 +32,7 @@ const RUN: readonly CrashPoint[] = [
 ];
 const REMOVE: readonly CrashPoint[] = ['gm.before-cancel', 'gm.after-cancel', 'gm.saved-cancel'];
 const POINTS = [...RUN, ...REMOVE];
-/** Scenarios in one run of the tests; thousands find what is rare. */
+/** Scenarios per test run; thousands find rare errors. */
 const RUNS = Number(process.env['GRYPHUS_RUNS'] ?? 25);
 
 describe('the protocol between a GridManager and a site', () => {
@@ -45,7 +45,7 @@ describe('the protocol between a GridManager and a site', () => {
   });
   afterAll(() => redis.stop());
 
-  /** A GridManager dies at each point in turn, and the next one goes on, to its own death. */
+  /** A GridManager dies at each point in turn, and the next one continues until its own death. */
   async function dieAt(points: readonly CrashPoint[]): Promise<void> {
     const world = new World(queue, seeded(7), CLEAR);
     world.crashAt(points);

@@ -10,7 +10,10 @@ import { CLEAR } from './simulated-site.ts';
 const UNSTARTED: ReadonlySet<State> = new Set(['idle', 'preparing', 'prepared', 'committed']);
 const UNENDED: ReadonlySet<State> = new Set(STATES.filter((state) => !isEnd(state)));
 
-/** A site says each change once: what comes at a bad moment is kept, or the job would be committed for ever. */
+/**
+ * A site reports each change once: a report that arrives at a bad moment is kept, or the job would stay committed for
+ * ever.
+ */
 describe('what a site says of a job', () => {
   let redis: TestRedis;
   let queue: Queue;
@@ -27,7 +30,7 @@ describe('what a site says of a job', () => {
   afterEach(() => world.end());
 
   const heard = async (): Promise<void> => {
-    // The poll after this one has been answered when the next begins.
+    // When the next poll starts, the one after this has been answered.
     for (let polls = 0; polls < 3; polls++)
       await new Promise<void>((resolve) => {
         world.site.met = (call) => call === 'poll' && resolve();
@@ -52,7 +55,7 @@ describe('what a site says of a job', () => {
       await heard();
       world.site.slow = undefined;
       release();
-      // What runs at a simulated site may end at any moment.
+      // A job running at a simulated site may end at any moment.
       const open = stage === 'ended' ? UNENDED : UNSTARTED;
       await world.until(([job]) => job !== undefined && !open.has(job.state));
       if (stage === 'running') world.site.says(key, 'ended');

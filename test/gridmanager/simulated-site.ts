@@ -23,33 +23,33 @@ interface Held {
   readonly spec: AttemptSpec;
   stage: Stage;
   changed: number;
-  /** Of an attempt that waits for leave to start: it has it. */
+  /** For an attempt that waits for permission to start: it has been granted. */
   leave: boolean;
 }
 
 export interface Weather {
-  /** Chance that a request never arrives, that its answer never does, that it arrives twice. */
+  /** Probability that a request never arrives, that its answer never arrives, that it arrives twice. */
   readonly lost: number;
   readonly unanswered: number;
   readonly twice: number;
-  /** Chance that a message takes up to 30 ms each way. */
+  /** Probability that a message takes up to 30 ms each way. */
   readonly late: number;
 }
 
 export const CLEAR: Weather = { lost: 0, unanswered: 0, twice: 0, late: 0 };
 
 /**
- * A site in memory that keeps its promises whatever the network does to the messages: requests get lost, come twice,
- * answers get lost. It counts how often each program started.
+ * A site in memory that keeps its promises whatever the network does to the messages: requests get lost or arrive
+ * twice, answers get lost. It counts the starts of each program.
  */
 export class SimulatedSite implements Site {
   readonly name: string;
   readonly starts = new Map<AttemptKey, number>();
-  /** Called with each answer before it arrives: what it throws, the caller's code met with it. */
+  /** Called with each answer before it arrives: what it throws is what the caller's code encountered. */
   met:
     | ((call: 'prepare' | 'commit' | 'poll' | 'fetch' | 'forget' | 'cancel', keys: readonly AttemptKey[]) => void)
     | undefined;
-  /** What our own disk has no room for: the fetch of a batch with one of these fails. */
+  /** Results that our own disk has no space for: the fetch of a batch with one of these fails. */
   readonly noRoomFor = new Set<AttemptKey>();
   readonly #held = new Map<AttemptKey, Held>();
   readonly #random: () => number;
@@ -60,9 +60,9 @@ export class SimulatedSite implements Site {
   slow: Promise<void> | undefined;
   /** While set, nothing starts. */
   full = false;
-  /** While set, nothing that is cancelled ends. */
+  /** While set, cancelled attempts do not end. */
   stuck = false;
-  /** Since when each was to end, as every cancel said it. */
+  /** The time from which each was to end, as every cancel request gave it. */
   readonly since = new Map<AttemptKey, (number | undefined)[]>();
   #clock = 0;
 
@@ -75,7 +75,7 @@ export class SimulatedSite implements Site {
     return [...this.#held.keys()];
   }
 
-  /** An attempt is said to be so from now on, whatever it was. */
+  /** From now on, an attempt is reported to be in this state. */
   says(key: AttemptKey, stage: 'lost' | 'running' | 'ended'): void {
     const held = this.#held.get(key);
     if (held) this.#move(held, stage);
@@ -89,7 +89,7 @@ export class SimulatedSite implements Site {
       if (asks && held.stage === 'queued') {
         if (this.#random() < 0.6) this.#move(held, 'asking');
       } else if (asks && held.stage === 'asking') {
-        // Nobody gave it leave for so long.
+        // Permission to start was not granted in time.
         if (this.#random() < 0.05) this.#move(held, 'lost');
       } else if ((held.stage === 'queued' || held.stage === 'asking') && this.#random() < 0.6) {
         this.#move(held, 'running');
@@ -166,7 +166,7 @@ export class SimulatedSite implements Site {
   }
 
   async poll({ cursor }: PollRequest): Promise<PollAnswer> {
-    // As a real site, which waits for news: no busy loop.
+    // Like a real site, which waits for news: no busy loop.
     await new Promise((done) => setTimeout(done, 5));
     return this.#over(() => {
       this.met?.('poll', this.holds);
@@ -211,7 +211,7 @@ export class SimulatedSite implements Site {
     held.changed = ++this.#clock;
   }
 
-  /** `act` gives its refusal where it has one. */
+  /** `act` returns its refusal, if any. */
   #each(
     keys: readonly AttemptKey[],
     act: (held: Held) => Refusal | undefined | void,
@@ -241,7 +241,7 @@ export class SimulatedSite implements Site {
     return answer;
   }
 
-  /** Messages overtake each other. */
+  /** Messages overtake one another. */
   async #late(): Promise<void> {
     const ms = this.#random() < this.weather.late ? this.#random() * 30 : 0;
     await new Promise((done) => setTimeout(done, ms));

@@ -45,7 +45,7 @@ describe('a fault that comes from one job, or one site', () => {
       expect(world.faults[0]).toMatch(
         /of job \d+\.5, because of an internal error; it tries again in 1 s: what nobody foresaw/,
       );
-      // It is tried again a few times, and then a person is asked.
+      // It is retried a few times; then the job is held for a person to decide.
       await world.until((jobs) => {
         world.ahead += 5000;
         return ['held', 'kept'].includes(stateOf(jobs, bad)?.state ?? '');

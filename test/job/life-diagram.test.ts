@@ -12,7 +12,7 @@ const DOES: Readonly<Record<Work, string>> = {
   cancel: 'withdraws the attempt, then lets the site forget it',
 };
 
-/** Mermaid's state names have no dashes. */
+/** State names in Mermaid must not contain dashes. */
 const node = (state: State) => state.replaceAll('-', '_');
 
 function diagram(): string {

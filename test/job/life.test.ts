@@ -13,7 +13,7 @@ function reachable(from: State): Set<State> {
   return seen;
 }
 
-/** Every walk from `idle` of events that may come in any order, repeated and late. */
+/** Every walk from `idle` over events in any order, including repeated and late ones. */
 const walk = fc.array(fc.constantFrom(...events), { maxLength: 60 }).map((tried) => {
   const states: { state: State; by: LifeEvent | undefined }[] = [{ state: 'idle', by: undefined }];
   for (const event of tried) {
@@ -49,9 +49,11 @@ describe('the life of a job', () => {
         let before: State | undefined;
         for (const { state, by } of steps) {
           if (by === 'take') [taken, committed] = [true, false];
-          // A candidate is granted where it waits: it was prepared and committed as a candidate. So was what is adopted, in an earlier life.
+          // A candidate is granted while it waits: it was prepared and committed as a candidate. An adopted attempt
+          // was, in an earlier life.
           if (by === 'granted' || by === 'adopted') taken = committed = true;
-          // Taken back, it may have been committed with an answer that was lost: the site itself says that it runs.
+          // After a withdrawal it may have been committed with an answer that was lost: the site itself reports that it
+          // runs.
           if (before === 'withdrawing' && by === 'started') taken = committed = true;
           before = state;
           if (by === 'committed') {

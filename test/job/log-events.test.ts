@@ -11,7 +11,7 @@ const ID = { cluster: 51, proc: 0 };
 const recorded = (name: string) =>
   parseUserLog(readFileSync(new URL(`../fixtures/user-log/${name}.log`, import.meta.url), 'utf8')).events;
 
-/** What the steps of one job's life say, one second after another from 1000 on. */
+/** The log events of the steps of one job's life, one second apart from 1000 on. */
 function said(ad: AttrTexts, steps: readonly (readonly [LifeEvent, AttrTexts?, Readonly<Record<string, string>>?])[]) {
   const attrs: Record<string, string | null> = { ...ad };
   let state: State = 'idle';

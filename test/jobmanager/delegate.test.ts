@@ -31,7 +31,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** A proxy below Jane's, by delegation; what crossed the wire. */
+/** A proxy below Jane's, by delegation; returns what crossed the wire. */
 async function delegateOnce(lifetime: number): Promise<string[]> {
   const ours = await makeProxy(await loadUser(jane.cert, jane.key), { now: now(), lifetime: 3600 });
   const crossed: string[] = [];

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { fixture, shellHalf } from '../backends/recorded.ts';
 
-/** The maps of two arrays, as a submit leaves them, and what asks the queue of them. */
+/** The maps of two arrays, as a submit leaves them, and the queries that use them. */
 const JOBMANAGER = `cd "$T"; NL='
 '
 encoded() { cat; }

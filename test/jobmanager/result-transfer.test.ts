@@ -9,7 +9,7 @@ import { LocalTransport } from '../../src/transport/local.ts';
 import { deferred } from '../../src/util/deferred.ts';
 import { AGENT, freshKey, remove, scratchDir, shellJob, texts, Watch } from '../conformance/kit.ts';
 
-/** Large files leave the site only when they are let through. */
+/** Large files leave the site only when they are allowed to. */
 class Slow extends LocalTransport {
   readonly asked: string[] = [];
   readonly gate = deferred<undefined>();
@@ -65,7 +65,7 @@ it('a large result is on its way while others come home and the site is asked', 
   expect(texts(outcomes.get(other.key))).toMatchObject({ there: 'hello\n' });
   expect(outcomes.get(large.key)).toMatchObject({ ok: false, refusal: { kind: 'later', code: 'arriving' } });
   expect((await site.poll({ cursor: undefined, follow: [] })).complete).toBe(true);
-  // Asked for again, it does not come twice.
+  // Requested again, it does not arrive twice.
   expect((await site.fetch([large])).get(large.key)).toMatchObject({ refusal: { code: 'arriving' } });
   slow.gate.resolve(undefined);
   const whole = await vi.waitFor(async () => {

@@ -22,7 +22,7 @@ it('an input that another job was prepared with meanwhile outlives the job that 
   await site.commit([first]);
   const running = await watch.until(first, (r) => r.is === 'running', ground.patience);
   const since = running.is === 'running' ? (running.since ?? 0) : 0;
-  // The input's time is to the second on some file systems.
+  // The input's time has a resolution of one second on some file systems.
   while (Date.now() / 1000 < since + 1.1) await new Promise((done) => setTimeout(done, 50));
   await site.prepare([job(second)]);
   writeFileSync(go, '');

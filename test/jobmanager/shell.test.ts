@@ -40,7 +40,7 @@ mkdirSync(join(scratch, 'bin'));
 for (const name of ['jobmanager/wrapper.sh', 'jobmanager/memory.sh', 'util/ends.sh'])
   copyFileSync(join(SRC, name), join(scratch, 'bin', basename(name)));
 
-/** The JobManager as one program, in which every name is seen where it is used. */
+/** The JobManager as one program, in which every name is visible where it is used. */
 function whole(backend: string): string {
   const main = here('jobmanager/jobmanager.sh');
   const at = main.indexOf('for piece in ');
@@ -183,7 +183,7 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     expect(readFileSync(join(dir, 'names'), 'utf8')).toBe('/.job.ad/.machine.ad/');
   });
 
-  /** Commands that note how they are called, and a path on which they come first. */
+  /** Commands that record how they are called, and a PATH in which they come first. */
   const noting = (dir: string, ...names: string[]): { readonly calls: () => string; readonly bin: string } => {
     const bin = join(dir, 'bin');
     const log = join(dir, 'calls');

@@ -15,7 +15,7 @@ const exit = (how: string, got = ''): string =>
   `1 how=${how} host=n1 start=1000 end=1010 cpu=0m1.50s,0m0.25s out=3 err=4 got=${got} id=12 words= .`;
 const { patience } = slurm;
 
-/** An answer of the given lines, each `KIND REST`. */
+/** An answer with the given lines, each `KIND REST`. */
 function answer(...lines: string[]): Answer {
   const read = (line: string): AnswerLine => {
     const at = line.indexOf(' ');
@@ -24,11 +24,11 @@ function answer(...lines: string[]): Answer {
   return { lines: lines.map(read), status: 0 };
 }
 
-/** A view and a clock; `say` takes an answer in, and judges. */
+/** A view and a clock; `say` applies an answer and classifies. */
 function scene(backend: Backend = slurm) {
   const view = new View(backend);
   let now = 1_000_000;
-  // What is to be closed is closed at once.
+  // What must be closed is closed at once.
   const judge = () => {
     const actions = view.classify(now);
     const closing = actions.get('close');
@@ -397,7 +397,7 @@ describe('what a site says of an attempt', () => {
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('COMPLETED|n1|None')));
     s.pass(patience.lag - 1);
     expect(s.is?.is).toBe('running');
-    // It may be there, and what tells of it found no room on the disk.
+    // It may exist, although its notice found no space on the disk.
     expect(s.pass(1).has('list')).toBe(true);
     expect(s.is?.is).toBe('running');
     s.say(`job ${KEY} 1 -`, 'id 12', `owner ${OWNER}`, 'all');
@@ -423,7 +423,7 @@ describe('what a site says of an attempt', () => {
     s.say(...queue(`- gryphus.${KEY}.1 12`));
     s.say(...queue());
     expect(s.say(...queue()).actions.has('account')).toBe(true);
-    // It lags behind the queue, and is not asked at each look.
+    // It lags behind the queue, and is not queried at each poll.
     s.view.accountFor('12', 'nothing');
     expect(s.pass(1000).has('account')).toBe(false);
     expect(s.pass(1000).has('account')).toBe(true);
@@ -497,7 +497,7 @@ describe('the view', () => {
         for (const what of actions) {
           if (typeof what === 'number') s.pass(what);
           else s.say(...what);
-          // Nobody took the lock and nobody fenced it: neither an end nor a loss may be told.
+          // The lock was not taken and the submission not fenced: neither an end nor a loss may be reported.
           expect(s.is?.is === 'ended' || s.is?.is === 'lost').toBe(false);
         }
       }),

@@ -54,7 +54,7 @@ interface Come {
   readonly heard: FromCentralManager[];
 }
 
-/** A worker that comes by a connection of its own and then answers nothing; resolves with its welcome. */
+/** A worker that connects on its own connection and then answers nothing; resolves with its welcome. */
 export async function come(workers: CentralManagerWorkers, instance: string, id = TOKEN.id): Promise<Come> {
   const token = { ...TOKEN, id };
   const heard: FromCentralManager[] = [];

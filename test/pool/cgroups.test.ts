@@ -24,7 +24,7 @@ import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
 
-/** Groups of this machine in which root may make others, by what they are. */
+/** Control groups of this machine in which root may create others, by their kind. */
 function places(): (readonly [string, OwnGroups])[] {
   if (process.getuid?.() !== 0) return [];
   const { unified, first } = ownGroups('0::/\n1:memory:/\n2:cpu,cpuacct:/\n3:cpuacct:/\n4:freezer:/', mounts());
@@ -125,7 +125,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     };
   }
 
-  /** Leaves its session and takes nothing along by which it could be known. */
+  /** Leaves its session and keeps nothing by which it could be recognized. */
   const AWAY = `env -i setsid /bin/sh -c 'trap "" TERM; echo $$ >away; exec /bin/sleep 600' & while ! [ -s away ]; do :; done`;
   const away = (work: string) =>
     until('what forked away', () => {
@@ -168,7 +168,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     const grown = (from: number) => until('output', () => job.out().length > from || undefined);
     await grown(0);
     startd.take({ t: 'suspend', key: job.key });
-    // The first generation takes a moment.
+    // cgroup v1 takes a moment.
     await until('it to stand still', async () => {
       const before = job.out().length;
       await new Promise((resolve) => setTimeout(resolve, 200));

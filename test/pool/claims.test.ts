@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { OneCorePool } from './one-core-pool.ts';
 
-/** Starts jobs as they come, each for some time, until nothing more is started; in which order. */
+/** Starts jobs as they arrive, each for some time, until nothing more is started; returns their order. */
 async function order(pool: OneCorePool, seconds: number): Promise<string[]> {
   for (let seen = 0; seen < pool.of('start').length; seen++) {
     const i = Number(pool.of('start')[seen]?.split('.')[1]);
@@ -17,7 +17,7 @@ describe('a claim', () => {
   it('goes on to the next job of its kind while nobody comes before it', async () => {
     const pool = new OneCorePool({});
     for (const i of [1, 2, 3]) pool.submit(i);
-    // Of the same owner, and no more urgent.
+    // With the same owner, and no more urgent.
     pool.submit(4, { Requirements: '(true)' });
     await pool.tick();
     expect(await order(pool, 10)).toEqual(['1', '2', '3', '4']);

@@ -10,7 +10,7 @@ const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1000, gpus: 0 };
 const KEY = 'a.1.0.1';
 const LEASE = 600;
 
-/** A central manager with a job at a worker that is away, and both of its clocks. */
+/** A central manager with a job at a disconnected worker, and both of its clocks. */
 async function away() {
   const clocks = { wall: 1.7e12, own: 5000 };
   let last: Report | undefined;

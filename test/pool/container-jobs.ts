@@ -13,7 +13,7 @@ import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
 
-/** What every runtime has to do for jobs. `docker`: as jobs of the docker universe. */
+/** What every runtime must do for jobs. `docker`: as jobs of the docker universe. */
 export function containerJobs(make: () => ContainerEngine | Promise<ContainerEngine>, docker = false): void {
   let engine: ContainerEngine;
   let env: NodeJS.ProcessEnv;
@@ -163,7 +163,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     expect(engine.containers()).toEqual([]);
   }, 60_000);
 
-  /** A program that has started, with a child that left its session and passes over what asks it to end. */
+  /** A running program with a child that left its session and ignores requests to end. */
   const STUBBORN = `trap '' TERM; setsid sh -c 'trap "" TERM; echo $$ > away; sleep 600' & while ! [ -s away ]; do :; done; : > up; sleep 600`;
   const up = (work: string) => until(`${work}/up`, () => existsSync(join(work, 'up')) || undefined);
   const processes = (key: string) =>
@@ -206,7 +206,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     startd.take({ t: 'suspend', key: job.key });
     const states = () =>
       processes(job.key).map((pid) => readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.[0]);
-    // A child that was being made just then may live a moment longer.
+    // A child that was just being created may live a moment longer.
     await until('all to stop', () => states().every((state) => state === 'T') || undefined);
     expect(states()).not.toEqual([]);
     startd.take({ t: 'resume', key: job.key });

@@ -1,6 +1,6 @@
 import type { ExitRecord } from '../../src/pool/worker/attempt-place.ts';
 
-/** Signals that a process can end by: not those that are passed over or stop it, nor the two that glibc keeps for itself. */
+/** Signals that can end a process: not those that are ignored or stop it, nor the two that glibc reserves. */
 export const DEADLY: readonly number[] = Array.from({ length: 64 }, (_, i) => i + 1).filter(
   (signal) => ![17, 18, 19, 20, 21, 22, 23, 28, 32, 33].includes(signal),
 );
@@ -20,7 +20,7 @@ export const ENDS: readonly EndCase[] = [
   })),
 ];
 
-/** Some of them, where each costs more. */
+/** A sample of them, for tests where each costs more. */
 export const SOME_ENDS: readonly EndCase[] = ENDS.filter(({ how }) =>
   how.kind === 'exited'
     ? [0, 1, 126, 127, 128, 129, 130, 137, 141, 143, 192, 193, 255].includes(how.code)

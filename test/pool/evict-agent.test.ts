@@ -6,7 +6,7 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { some } from '../slow.ts';
 
-/** Counts in steps of 20 ms up to what it is told; asked to end, it writes down where it is, and prints it. */
+/** Counts in steps of 20 ms up to its argument; when asked to end, saves its count, and prints it. */
 const COUNTER = `#!/bin/sh
 n=0
 [ -e state ] && n=$(cat state)
@@ -31,7 +31,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     await agent.end();
   });
 
-  /** A job's ledger has a line for each start of its program, with where that began. */
+  /** A job's ledger has a line for each start of its program, with the count at which it started. */
   async function counter(more = '', to = 1_000_000): Promise<{ cluster: number; ledger: string; name: string }> {
     const name = `job${++jobs}`;
     const ledger = join(agent.work, `${name}.ledger`);
@@ -62,7 +62,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     await agent.ok('wait', '--timeout', '60', String(cluster));
     const told = agent.read(`${name}.out`);
     const from = starts(ledger);
-    // Each start goes on where the one before left off, and the streams are one.
+    // Each start continues where the previous one stopped, and the streams are continuous.
     const saved = [...told.matchAll(/saved (\d+)/g)].map(([, n]) => Number(n));
     expect(from).toEqual([0, ...saved]);
     expect(saved).toEqual([...saved].sort((a, b) => a - b));
@@ -113,10 +113,10 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
       for (let times = 1; times <= 3; times++) {
         await started(job.ledger, times);
         await new Promise((resume) => setTimeout(resume, 200));
-        // Its worker may still be on its way back from the time before.
+        // Its worker may still be returning from the previous time.
         const vacated = async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined;
         await until('it to be vacated', vacated);
-        // Sooner or later after the word was given.
+        // Some time after the command was given.
         await new Promise((resume) => setTimeout(resume, (times - 1) * 60));
         killMatching(what, agent);
         await agent.ok('up');

@@ -155,7 +155,7 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     disk.free();
     startd.space.now();
 
-    // It ends on a full disk, while its worker is away.
+    // It ends on a full disk while its worker is not connected.
     task('a.9.0.1', line(9, 'while ! [ -e go ]; do sleep 0.02; done; exit 3'), 'c');
     await until('it to run', () => readFileSync(ledger, 'utf8').includes('9') || undefined);
     startd.close();

@@ -24,7 +24,7 @@ const ENDING = {
   stderrBytes: 0,
 } as const;
 
-/** One of each kind, with all that it may have. */
+/** One of each kind, with every field that it may have. */
 const WORKER_SAYS: readonly FromWorker[] = [
   { t: 'ad', ad: { LoadAvg: '1.0', Gone: null } },
   { t: 'started', key: 'a.1.0.1', at: 1.25 },
@@ -116,7 +116,7 @@ const CENTRAL_MANAGER_SAYS: readonly FromCentralManager[] = [
 
 const asSent = (message: object): unknown => JSON.parse(JSON.stringify(message));
 
-/** A message of ours in which one thing is another. */
+/** One of our messages, with one value replaced by another. */
 function spoilt(says: readonly Message[]): fc.Arbitrary<Message> {
   return fc.tuple(fc.constantFrom(...says), fc.nat(), fc.jsonValue()).map(([message, at, value]) => {
     const copy = asSent(message) as Record<string, unknown>;
@@ -244,7 +244,7 @@ describe('garbage from the central manager', () => {
           await until('the worker to be there', () => (made.up && wires.length > 0) || undefined, 5000);
           const [before, down] = [taken.length, downs.length];
           for (const bytes of encodeFrame(message)) wires.at(-1)?.write(bytes);
-          // Some are for the link itself, and neither.
+          // Some concern only the link itself, and neither side.
           if (!['pong', 'answer'].includes(message.t))
             await until('one or the other', () => taken.length > before || downs.length > down || undefined, 5000);
           for (const one of taken.slice(before))

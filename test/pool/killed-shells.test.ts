@@ -15,7 +15,9 @@ import { SCRIPTS } from './scripts.ts';
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
 const KEY = 'a.1.0.1' as AttemptKey;
 
-/** Whoever hears that a run is over may start it again elsewhere: by then nothing of it may live, whatever was killed. */
+/**
+ * A run that is reported as over may be started elsewhere: by then none of its processes may live, whatever was killed.
+ */
 describe('a run whose shell is killed', () => {
   let dir: string;
   let startd: Startd;
@@ -31,7 +33,7 @@ describe('a run whose shell is killed', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  /** As the next worker on the directory does. */
+  /** Like the next worker on the directory. */
   function open(): void {
     const mine: FromWorker[] = [];
     said = mine;
@@ -73,7 +75,7 @@ describe('a run whose shell is killed', () => {
   }
 
   const read = (name: string) => (existsSync(join(dir, name)) ? readFileSync(join(dir, name), 'utf8').trim() : '');
-  /** The process whose number the script wrote there. */
+  /** The process whose id the script wrote there. */
   const noted = async (name: string) => {
     const one = processIdentity(Number(await until(name, () => read(name) || undefined)));
     left.push(one);

@@ -17,7 +17,7 @@ describe("a worker's reverse connection", () => {
     Object.assign(state, { dials: 0, downs: [] });
   });
 
-  /** A link to a central manager that does what `hear` says; pings every 20 ms. */
+  /** A link to a central manager that handles messages with `hear`; pings every 20 ms. */
   function open(
     hear: (message: FromWorker, centralManager: Channel<FromWorker, FromCentralManager>, wire: Duplex) => void,
   ): Link {
@@ -91,7 +91,7 @@ describe("a worker's reverse connection", () => {
 
   it('holds while bytes come, though nothing whole is among them; the lease goes by answers alone', async () => {
     let pieces = 0;
-    // A megabyte that is long on its way.
+    // A megabyte that takes long to arrive.
     const head = Buffer.from([0, 16, 0, 0, 0, 0, 0, 0]);
     const made = open((_, __, wire) => wire.write(pieces++ === 0 ? head : Buffer.from(' ')));
     await until('it to be up', () => made.up || undefined);
@@ -122,7 +122,7 @@ describe("a worker's reverse connection", () => {
     link.open();
     const begun = performance.now();
     await until('many tries', () => tries > 12 || undefined);
-    // With waits that double it would be minutes.
+    // If waits doubled, this would take minutes.
     expect(performance.now() - begun).toBeLessThan(10_000);
   });
 

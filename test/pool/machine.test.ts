@@ -9,7 +9,7 @@ it('offers the memory that is its own of a node', () => {
   expect(memoryOf(4, false, node, {})).toBe(65_536);
   expect(memoryOf(4, false, { ...node, limit: 8 * GB }, {})).toBe(8192);
   expect(memoryOf(4, false, { ...node, limit: 2 ** 63 }, {})).toBe(65_536);
-  // Others have the rest of it.
+  // Others have the rest.
   expect(memoryOf(4, true, node, {})).toBe(16_384);
   expect(memoryOf(16, true, node, {})).toBe(65_536);
   expect(memoryOf(4, true, node, { SLURM_MEM_PER_NODE: '6000' })).toBe(6000);

@@ -60,7 +60,7 @@ describe('negotiation', () => {
           for (const [kind, n] of waiting) {
             expect(n).toBeGreaterThanOrEqual(0);
             const needs = autoclusters.find((k) => k.kind === kind)?.size as Size;
-            // Who still waits fits nowhere.
+            // Owners that still wait fit nowhere.
             if (n > 0)
               for (const there of left.values())
                 expect(there.cpus >= needs.cpus && there.memoryMb >= needs.memoryMb).toBe(false);
@@ -104,7 +104,7 @@ describe('negotiation', () => {
     const { grants } = run(jobs, [offer('w', size(40, 1e6))], priorities);
     const of = (kind: string) => grants.filter((grant) => grant.kind === kind).length;
     expect(priorities.priority('greedy')).toBeCloseTo(1.75, 5);
-    // As the inverse of their priorities: 0.5 and 1.75.
+    // In inverse proportion to their priorities: 0.5 and 1.75.
     expect(of('m')).toBe(31);
     expect(of('g')).toBe(9);
   });

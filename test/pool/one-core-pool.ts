@@ -22,7 +22,7 @@ function request(i: number, ad: AttrTexts): AttemptRequest {
   };
 }
 
-/** A central manager with one worker of one core, which does what it is told. */
+/** A central manager with one worker of one core, which obeys. */
 export class OneCorePool {
   now = 1_000_000;
   readonly told: FromCentralManager[] = [];
@@ -63,7 +63,7 @@ export class OneCorePool {
     this.centralManager.hear('w', { t: 'ended', key, ending: { how, startedAt: 1, endedAt: 2 } }, Buffer.alloc(0));
   }
 
-  /** A round of the central manager's clock, and all that follows from it. */
+  /** One tick of the central manager's clock, and everything that follows from it. */
   async tick(seconds = 0): Promise<void> {
     this.now += seconds * 1000;
     this.centralManager.tick();

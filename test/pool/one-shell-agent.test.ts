@@ -6,7 +6,7 @@ import { killMatching } from '../agent/kill.ts';
 
 const JOBS = 12;
 
-/** On one slot, the jobs of a cluster that differ in their arguments alone run in one shell; none may notice. */
+/** On one slot, jobs of a cluster that differ only in their arguments run in one shell; none may notice. */
 describe('jobs that one shell runs one after another', () => {
   let agent: TestAgent;
   beforeAll(async () => {

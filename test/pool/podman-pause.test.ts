@@ -10,7 +10,7 @@ const user = ordinaryUser();
 const dir = mkdtempSync('/tmp/gry-pause-');
 const there = spawnSync('podman', ['--version']).status === 0;
 
-/** Runs a command as that user, who has no root. */
+/** Runs a command as that user, without root privileges. */
 function asUser(env: Record<string, string>, ...command: readonly string[]): void {
   const [program, ...words] = runsAs(user);
   const all = { ...process.env, ...env, HOME: dir, XDG_RUNTIME_DIR: dir };

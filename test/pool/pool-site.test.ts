@@ -46,7 +46,7 @@ describe('the pool as a site', () => {
     centralManager?.send({ t: 'reports', reports: [{ key: 'a.1.0.1', is: 'queued' }] });
     const second = await poll(first.cursor);
     expect(second.keys).toEqual(['a.1.0.1']);
-    // The queue was away when that should have been written down.
+    // The queue was not available when that should have been recorded.
     const again = await poll(first.cursor);
     expect(again.keys).toEqual(['a.1.0.1']);
     expect((await poll(again.cursor)).keys).toEqual([]);

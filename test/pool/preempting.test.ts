@@ -7,7 +7,7 @@ describe('a machine that prefers a job that waits', () => {
     const pool = new OneCorePool({ Rank: 'TARGET.Nice =?= true ? 0 : 10' });
     pool.submit(1, { Nice: 'true' });
     await pool.starts(1);
-    // Both wait; the first of them is liked no more than what runs.
+    // Both wait; the first is not ranked above the running job.
     pool.submit(2, { Nice: 'true' });
     pool.submit(3, {});
     await until('the eviction', () => pool.of('cancel').length > 0 || undefined);

@@ -39,7 +39,7 @@ it('are delegated to the pool, and from there to its workers, and no key travels
     expect(proxyInfo(there.chain)).toMatchObject({ identity: proxyInfo(ours.chain).identity });
     expect(there.chain[0].notAfter).toBeLessThanOrEqual(here.chain[0].notAfter);
 
-    // A fresh one reaches it while jobs use it; one that nobody uses any more is asked for again.
+    // A renewed one is sent while jobs use it; one that is no longer used is requested again.
     const used = new Map([['p', 'a.1.0.1' as const]]);
     const soon = performance.now() + 590_000;
     await worker.renew(used, soon);
@@ -52,7 +52,7 @@ it('are delegated to the pool, and from there to its workers, and no key travels
     await worker.of('p', 'a.3.0.1');
     expect(said[6]).toBe('a.3.0.1 p');
 
-    // One that ends soon is made anew in time.
+    // One that expires soon is replaced in time.
     await home.take('p', async (request) => signDelegation(request, ours, { now, lifetime: 60 }));
     await worker.renew(used, performance.now() + 600_000);
     expect([20_000, 40_000].map((ms) => worker.isDue(performance.now() + ms))).toEqual([false, true]);

@@ -4,7 +4,7 @@ import type { Scripts } from '../../src/pool/worker/worker-claims.ts';
 
 const text = (name: string) => readFileSync(join(import.meta.dirname, '../../src', name), 'utf8');
 
-/** What a worker's file carries. */
+/** The contents of a worker's file. */
 export const SCRIPTS: Scripts = {
   starter: text('pool/worker/starter.sh'),
   taskRunner: text('pool/worker/task-runner.sh'),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 
-/** A change of the file is followed within one second; commands take their time here. Milliseconds. */
+/** A change of the file takes effect within one second; commands take longer here. Milliseconds. */
 const SOON = 10_000;
 
 describe('the settings of the worker of this machine', () => {
@@ -21,7 +21,7 @@ describe('the settings of the worker of this machine', () => {
     const { stdout } = await agent.run(['status', '--pool', '--json']);
     return stdout.trim() === '' ? [] : (JSON.parse(stdout) as Record<string, unknown>[]);
   }
-  /** The machine's own slot, as soon as it is so. */
+  /** The machine's own slot, as soon as it has this state. */
   const slot = (look: (ad: Record<string, unknown>) => boolean) =>
     until(
       'the machine to say so',

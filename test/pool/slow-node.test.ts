@@ -11,7 +11,7 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { SLOW } from '../slow.ts';
 
 const WORKER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'worker.mjs');
-/** Of the relay on the slow one's reverse connection: a megabyte takes longer than three pings. */
+/** The slow node's relay on its reverse connection: a megabyte takes longer than three pings. */
 const BYTES_A_SECOND = 24_000;
 const LATENCY_MS = 1000;
 
@@ -24,7 +24,7 @@ describe.skipIf(!SLOW)('a slow node, beside another', () => {
     agent.config('[pool]\nlocal_worker = false\n[gridmanager]\nretry_max = "1s"\n');
     agent.file('ledger', '');
     await agent.ok('up');
-    // The pool runs while it is wanted.
+    // The pool runs while it is in use.
     await agent.submit('executable = /bin/true\nrequirements = false\nqueue\n');
     const places = poolPlaces(loadPaths({ GRYPHUS_HOME: agent.home }));
     await until('the central manager', async () => (await agent.run(['status', '--pool'])).code === 0 || undefined);
@@ -120,7 +120,7 @@ output = ${name}.$(Process)\n${more}\n${site === undefined ? '' : `requirements 
   }, 240_000);
 });
 
-/** Passes on so many bytes a second, each a while after it came. */
+/** Forwards this many bytes a second, with a delay for each. */
 async function slowRelay(path: string, to: string): Promise<Server> {
   const server = createServer((socket) => {
     const there = connect(to);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** File systems of a few megabytes can be made here; where they cannot a line says so. */
+/** File systems of a few megabytes can be created here; if not, a line says so. */
 export const CAN_MOUNT =
   spawnSync('sh', ['-c', 'd=$(mktemp -d) && mount -t tmpfs none "$d" && umount "$d" && rmdir "$d"']).status === 0;
 if (!CAN_MOUNT) process.stderr.write('Tests with a full disk are left out: no file system can be mounted here.\n');
@@ -10,9 +10,9 @@ if (!CAN_MOUNT) process.stderr.write('Tests with a full disk are left out: no fi
 /** A small disk of its own. */
 export interface SmallDisk {
   readonly dir: string;
-  /** Takes all but so many KB of what is free. */
+  /** Uses up all but this many KB of the free space. */
   fill(leave?: number): void;
-  /** Gives back what `fill` took. */
+  /** Frees what `fill` used. */
   free(): void;
   unmount(): void;
 }

@@ -161,7 +161,7 @@ describe("a worker's runs", () => {
     expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
     const away = Number(readFileSync(join(dir, 'away'), 'utf8'));
     expect(away).toBeGreaterThan(1);
-    // One that nobody has waited for yet has no command line any more.
+    // A process that has not been waited for has no command line any more.
     expect(existsSync(`/proc/${away}/cmdline`) && readFileSync(`/proc/${away}/cmdline`, 'utf8')).toBeFalsy();
   }, 60_000);
 
@@ -209,7 +209,7 @@ describe("a worker's runs", () => {
         `${[...lines, 3, 9 << 20, 'yes'].join('\n')}\n`,
       );
     }
-    // One that is not any more what was prepared: it is not run, and says why.
+    // An input that has changed since it was prepared: the job is not run, and the reason is reported.
     rmSync(join(dir, 'cache'), { recursive: true });
     mkdirSync(join(dir, 'cache'));
     writeFileSync(join(dir, 'home large'), Buffer.alloc(9 << 20, 'other'));

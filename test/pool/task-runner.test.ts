@@ -133,7 +133,7 @@ describe('a task runner', () => {
       .replace(/^\d?\n/gm, '')
       .trim();
     expect(told(log)).toEqual(ends);
-    // A shell has a word for the waiter's own death.
+    // The shell reports the waiter's own death.
     for (const n of tasks.keys())
       expect(readFileSync(join(dir, `${n}.err`), 'utf8')).toMatch(n === 4 ? /^words\n/ : /^words\n$/);
   });

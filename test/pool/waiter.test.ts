@@ -23,10 +23,10 @@ const arm = join(scratch, 'arm64');
 writeFileSync(arm, waiterProgram('arm64') ?? '', { mode: 0o700 });
 const sh = join(scratch, 'waiter.sh');
 
-/** What waits, and with how many ends it is tried. */
+/** Which waiter, and with how many ends it is tested. */
 const WAITERS: readonly [string, string[], typeof ENDS][] = [
   [process.arch, [join(scratch, 'placed', WAITER)], ENDS],
-  // Signals from 32 on are the emulator's to tell.
+  // The emulator decides about signals from 32 on.
   ['arm64', ['qemu-aarch64-static', arm], SOME_ENDS.filter(({ how }) => how.kind === 'exited' || how.signal < 32)],
   ['sh', ['/bin/sh', sh], SOME_ENDS],
   ['bash', ['bash', '--posix', sh], SOME_ENDS],
@@ -126,7 +126,7 @@ describe('the waiter', () => {
     const dir = join(scratch, 'none');
     const words = placeWaiter(dir, SCRIPTS);
     expect(words[0]).toBe(join(dir, WAITER));
-    // As with a file system on which nothing may be started.
+    // Like a file system on which nothing may be executed.
     writeFileSync(join(dir, WAITER), waiterProgram(process.arch) ?? '', { mode: 0o600 });
     execFileSync('chmod', ['600', join(dir, WAITER)]);
     const instead = placeWaiter(dir, SCRIPTS);

@@ -1,4 +1,4 @@
-/** All that an iterable gives. */
+/** Everything that an iterable yields. */
 export async function all<T>(some: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = [];
   for await (const one of some) found.push(one);

@@ -15,7 +15,7 @@ const name = fc.constantFrom(
   'toString',
 );
 const layer = fc.dictionary(name, fc.option(fc.constantFrom('1', '2', '3')), { noNullPrototype: true }).map((own) => {
-  // One spelling of a name in a layer.
+  // One spelling of a name per layer.
   const seen = new Set<string>();
   return Object.fromEntries(
     Object.entries(own).filter(([n]) => !seen.has(n.toLowerCase()) && seen.add(n.toLowerCase())),

@@ -38,7 +38,7 @@ describe('a cursor', () => {
     await queue.trimEvents(0);
     expect((await slow.read({ limit: 1000 })).length).toBe(502);
     await slow.save(last);
-    // Others read too, who have no cursor: a waiting command that is a moment behind.
+    // Readers without a cursor read too: a waiting command that is a moment behind.
     await queue.trimEvents();
     expect((await queue.readEvents('0')).length).toBe(503);
     await queue.trimEvents(250);
@@ -108,7 +108,7 @@ describe('a subscriber', () => {
     const listening = (async () => {
       for await (const entry of queue.subscribe({ signal: stop.signal })) heard.push(...messages([entry]));
     })();
-    // Its start is "from now on": it hears the first that comes after it listens.
+    // It starts at "from now on": it receives the first event after it begins to listen.
     await until(async () => {
       await note('start');
       return heard.length > 0;

@@ -19,7 +19,7 @@ afterAll(() => rmSync(bin, { recursive: true }));
 
 beforeEach(() => {
   dir = mkdtempSync('/tmp/gq-');
-  // What means something to a shell, to ld.so or in redis.conf.
+  // Characters with a meaning to a shell, to ld.so or in redis.conf.
   stateDir = join(dir, 'a "state": $(touch oops); $ORIGIN ü\n%');
   process.env['PATH'] = bin;
 });
@@ -33,7 +33,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-/** All programs of this machine but a Redis. */
+/** All programs of this machine except Redis. */
 function withoutRedis(): void {
   const places = ['/usr/bin', '/usr/sbin', '/bin', '/sbin'].flatMap((from) =>
     readdirSync(from).map((name) => [name, join(from, name)] as const),
@@ -42,7 +42,7 @@ function withoutRedis(): void {
     if (!/^(redis|valkey)-/.test(name)) symlinkSync(path, join(bin, name));
 }
 
-/** apt with other settings than the machine's. */
+/** apt with settings that differ from the machine's. */
 function aptWith(...lines: readonly string[]): void {
   process.env['APT_CONFIG'] = join(dir, 'apt.conf');
   writeFileSync(join(dir, 'apt.conf'), lines.map((line) => `${line};\n`).join(''));
@@ -69,7 +69,7 @@ describe.runIf(online)('where there is no redis-server', () => {
     const percents = steps.find((own) => own[0]?.step === 'fetching')?.map(({ percent }) => percent) ?? [];
     expect(percents).toEqual([...new Set(percents)].sort((a, b) => a - b));
     expect(left()).toEqual(['redis-program', 'redis-program.lock']);
-    // The next does not ask apt again.
+    // The next one does not ask apt again.
     await stopRedis({ stateDir });
     aptWith('Acquire::http::Proxy "http://127.0.0.1:9"');
     await openFetched();
@@ -131,7 +131,7 @@ describe.runIf(online)('where there is no redis-server', () => {
   });
 });
 
-/** Resolves at a number that it writes. */
+/** Resolves when it prints a number. */
 function seen(child: ChildProcess, holds: (percent: number) => boolean): Promise<void> {
   return new Promise((done, failed) => {
     child.stdout?.on('data', (bytes: Buffer) => {

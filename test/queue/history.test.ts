@@ -85,7 +85,7 @@ describe('the history', () => {
     const [{ cluster } = { cluster: 0 }] = ids;
     const before = await raw.hmget(`gryphus:j:${cluster}`, '0', '1');
     await queue.retire(ids.slice(0, 2));
-    // As if it had died before the queue was told: the two are back, the file's end is torn.
+    // As if it had died before the queue was updated: the two are back, the end of the file is torn.
     await raw.hset('gryphus:history', 'file', name ?? '', 'size', size ?? '');
     for (const proc of [0, 1]) {
       await raw.hset(`gryphus:j:${cluster}`, String(proc), before[proc] ?? '');
@@ -166,7 +166,7 @@ describe('the history', () => {
     expect(await left()).toBeGreaterThanOrEqual(16);
     expect(await left()).toBeLessThanOrEqual(18);
     const [newest] = await all(queue.history.read({ limit: 1 }));
-    // A cluster's ad is found in the file that its jobs are in.
+    // A cluster's ad is found in the file that contains its jobs.
     const ids = await ended(5);
     for (const id of ids) await queue.retire([id]);
     const found = await all(queue.history.read({ ids }));

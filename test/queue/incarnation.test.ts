@@ -21,7 +21,7 @@ it('a queue knows each mark that it made itself, over any number of starts of it
     await submit(queue);
     marks.push(await queue.mark());
     await redis.kill();
-    // What only reads is asked again until the server is back.
+    // Read-only requests are repeated until the server is back.
     await queue.totals();
     await submit(queue);
     marks.push(await queue.mark());

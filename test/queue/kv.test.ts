@@ -33,7 +33,7 @@ it('lets one of many writers win', async () => {
     }),
   );
   expect((await queue.kv.get('n', 'count'))?.value).toBe('90');
-  // A version never comes again, not even after a delete.
+  // A version is never reused, not even after a delete.
   const old = await queue.kv.get('n', 'count');
   await queue.kv.delete('n', 'count');
   expect(await queue.kv.set('n', 'count', 'x', old?.version ?? 0)).toBeUndefined();

@@ -32,7 +32,7 @@ it('refuses every change by a holder who sleeps and wakes late', async () => {
   const id = { cluster, proc: 0 };
   const sleeper = await queue.acquireLease('gm:y', 1000);
   now += 5000;
-  // Nobody took it: it does no harm.
+  // Without a holder it does no harm.
   expect(await queue.transition({ id, event: 'take' }, sleeper)).toMatchObject({ ok: true });
   const heir = await queue.acquireLease('gm:y', 1000);
   const events = (await queue.readEvents('0')).length;

@@ -37,6 +37,6 @@ it('keeps states, indexes, counters, events and history in agreement, whatever i
     }),
     { numRuns: 40 },
   );
-  // The walk is no good if it never gets anywhere.
+  // The walk proves nothing if it never gets anywhere.
   expect(ends).toBeGreaterThan(40);
 }, 120_000);

@@ -9,15 +9,15 @@ export interface ModelJob {
   attempt: number;
   priority: number;
   own: Record<string, string | null>;
-  /** It made a step of its life: there is an event of it. */
+  /** It made a step in its life: there is an event for it. */
   stepped: boolean;
 }
 
-/** The queue in plain words, to compare the real one with. */
+/** The queue in its simplest form, to compare the real one with. */
 export class Model {
   readonly jobs = new Map<string, ModelJob>();
   readonly retired = new Map<string, State>();
-  /** Cluster to its shared attributes; `next` is undefined where no procs are to come. */
+  /** Cluster to its shared attributes; `next` is undefined if no more procs will be materialized. */
   readonly clusters = new Map<
     number,
     { ad: Record<string, string>; next: number; late: boolean; place: { manager: string; site: string } }
@@ -67,7 +67,7 @@ export class Model {
     if (change.attempt !== undefined && change.attempt !== job.attempt)
       return { ok: false, why: 'wrong-attempt', state: job.state };
     // Only a candidate is granted, and no job here has one.
-    // Nor does any change here name an attempt to adopt.
+    // No change here names an attempt to adopt, either.
     if (change.event === 'granted' || change.event === 'adopted')
       return { ok: false, why: 'wrong-state', state: job.state };
     if (LIFE[to].shows !== LIFE[job.state].shows) job.own['LastJobStatus'] = String(JOB_STATUS[LIFE[job.state].shows]);
@@ -114,7 +114,7 @@ export class Model {
   }
 }
 
-/** What somebody knows who has read nothing but the events: each job's state and attempt, and who left. */
+/** What a reader of only the events knows: each job's state and attempt, and who left. */
 export function replay(events: readonly QueueEvent[]): {
   readonly live: Map<string, string>;
   readonly gone: Set<string>;

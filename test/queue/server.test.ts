@@ -63,7 +63,7 @@ describe('the private Redis', () => {
     expect(await later.transition({ id: { cluster: 1, proc: 0 }, event: 'take' })).toMatchObject({
       why: 'no-such-job',
     });
-    // A quarter of an hour later the next submit sweeps what was staged.
+    // A quarter of an hour later, the next submit removes what was staged.
     const raw = new Redis(redis.socket);
     expect(await raw.exists('gryphus:j:1')).toBe(1);
     const next = await redis.open({ clock: () => Date.now() + 16 * 60_000 });
@@ -130,7 +130,7 @@ describe('the private Redis', () => {
     await new Promise<void>((resolve) => {
       stale.listen(join(stateDir, 'run', 'redis.sock'), resolve);
     });
-    // As a process leaves it that was killed: the name stays, nobody listens.
+    // As a killed process leaves it: the name remains, but nothing listens.
     spawnSync('mv', [join(stateDir, 'run', 'redis.sock'), join(stateDir, 'run', 'kept')]);
     await new Promise((resolve) => {
       stale.close(resolve);

@@ -10,7 +10,7 @@ import type { Step } from './steps.ts';
 export class Run {
   model = new Model();
   readonly queue: Queue;
-  /** A connection beside the queue's, to look at what is kept. */
+  /** A second connection to the queue's Redis, to inspect what is stored. */
   readonly #raw: Redis;
   lease: Lease | undefined;
   stale: Lease = { name: 'gm', epoch: 0 };
@@ -107,7 +107,7 @@ export class Run {
       this.model = after;
       return;
     }
-    // All connections are cut while the script is under way: all of it happened, or nothing.
+    // All connections are cut while the script runs: either all of it happened, or nothing.
     const before = await this.#stored();
     const under = this.queue.transitionMany(changes, lease).catch(() => undefined);
     await this.#raw.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -207,7 +207,7 @@ export class Run {
         .map(([n]) => n)
         .sort((a, b) => a - b),
     );
-    // No key is left of what is no more.
+    // No key remains of what was removed.
     const kept = new Set(clusters.map(({ cluster }) => String(cluster)));
     const orphans = (await this.#raw.keys('gryphus:*')).filter((key) => {
       const found = /^gryphus:(?:j|g|c|ad|sg):(\d+)/.exec(key);

@@ -30,7 +30,7 @@ it('a manager without work ends, but not while somebody who logged in has its co
   });
   const until = Date.now() + 2000;
   await stayUntil(queue, 'me', until);
-  // A later log-in that fails must not shorten it.
+  // A later failed log-in must not shorten it.
   await stayUntil(queue, 'me', until - 1500);
   expect([...(await staying(queue, Date.now()))]).toEqual(['me']);
   await manager.run();

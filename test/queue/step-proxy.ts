@@ -5,14 +5,15 @@ import { join } from 'node:path';
 export interface StepProxy {
   /** For `QueueOptions.url`, or $REDIS_URL. */
   readonly url: string;
-  /** Done before each exchange reaches Redis, and once more before its answer is given back. */
+  /** Done before each exchange reaches Redis, and again before its answer is returned. */
   step: () => Promise<void>;
   close(): void;
 }
 
 /**
- * Stands before a Redis: whatever a reader asks, `step` is done before Redis sees it and again before the reader sees the
- * answer, so that things change between any two of its looks. Calls that wait at the server are not stepped.
+ * Placed before a Redis: for every request of a reader, `step` runs before Redis sees it and again before the reader
+ * sees the answer, so that things change between any two of its requests. Calls that wait at the server are not
+ * stepped.
  */
 export async function stepProxy(socket: string): Promise<StepProxy> {
   const dir = mkdtempSync('/tmp/gsp-');

@@ -24,14 +24,14 @@ const proc: fc.Arbitrary<ProcInput> = fc.record(
   },
   { requiredKeys: ['attrs'] },
 );
-/** Which job: a number that is taken modulo how many there are. */
+/** Which job: a number, taken modulo how many there are. */
 const pick = fc.nat({ max: 12 });
 const sometimes = <T>(some: fc.Arbitrary<T>) =>
   fc.oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: some });
 const wish = fc.record(
   {
     pick,
-    /** Most of the time, by number, an event that the state knows. */
+    /** An event by number; most of the time one that the state accepts. */
     event: fc.oneof(
       { weight: 1, arbitrary: fc.constant(undefined) },
       { weight: 2, arbitrary: fc.constantFrom(...EVENTS) },
@@ -56,7 +56,7 @@ export type Step =
   | { do: 'retire'; picks: number[] }
   | { do: 'take-over' };
 
-/** What somebody may do with a queue. */
+/** What a client may do with a queue. */
 export const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 3,

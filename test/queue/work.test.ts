@@ -21,7 +21,7 @@ function open(): Work {
   return work;
 }
 
-/** A promise and what fulfils it. */
+/** A promise and its resolver. */
 function gate() {
   let open: () => void = () => undefined;
   const passed = new Promise<void>((resolve) => {

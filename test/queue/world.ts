@@ -3,11 +3,11 @@ import { isEnd, type State } from '../../src/job/life.ts';
 import type { Queue } from '../../src/queue/api.ts';
 import { procs } from './all.ts';
 
-/** What can happen to jobs while somebody looks. */
+/** What can happen to jobs while a reader reads. */
 export const MOVES = ['end', 'end many', 'retire', 'retire many', 'adopt', 'run', 'submit', 'next month'] as const;
 export type Move = (typeof MOVES)[number];
 
-/** Jobs that are moved by the test alone. */
+/** Jobs that only the test moves. */
 export class World {
   readonly #writer: Queue;
   readonly #nextMonth: () => void;
@@ -15,7 +15,7 @@ export class World {
   readonly #left = new Map<string, number>();
   #pick = 0;
 
-  /** `nextMonth`: the queue's clock goes into another history file. */
+  /** `nextMonth`: the queue's clock moves on to another history file. */
   constructor(writer: Queue, nextMonth: () => void = () => undefined) {
     this.#writer = writer;
     this.#nextMonth = nextMonth;
@@ -51,7 +51,7 @@ export class World {
           'removed',
         );
       case 'run':
-        // Into another place of the queue's indexes, forth and back.
+        // To another position in the queue's indexes, and back.
         await this.#step(
           'take',
           this.#some(3, (state) => state === 'idle'),
@@ -101,7 +101,7 @@ export class World {
     this.#queued.set(formatJobId(id), 'held');
   }
 
-  /** Some jobs of the queue, others each time. */
+  /** Some jobs of the queue, different ones each time. */
   #some(count: number, fits: (state: State) => boolean): JobId[] {
     const fitting = [...this.#queued].filter(([, state]) => fits(state)).map(([name]) => name);
     const from = fitting.length === 0 ? 0 : this.#pick++ % fitting.length;

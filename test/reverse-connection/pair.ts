@@ -14,14 +14,14 @@ export async function socketPair(): Promise<readonly [Duplex, Duplex]> {
   return [client, far];
 }
 
-/** All that a stream gives until it ends. */
+/** Everything that a stream yields until it ends. */
 export async function everything(stream: Duplex): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks);
 }
 
-/** The next bytes, `count` of them. */
+/** The next `count` bytes. */
 export async function bytes(stream: Duplex, count: number): Promise<Buffer> {
   let got = Buffer.alloc(0);
   return await new Promise((resolve, reject) => {

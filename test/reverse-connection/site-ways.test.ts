@@ -48,7 +48,7 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
       );
     });
     await new Promise<void>((resolve) => centralManager.listen(join(dir, 'central-manager'), resolve));
-    // Whom the port has let in is not asked again.
+    // A worker that the port has admitted is not checked again.
     within = createServer((socket) => {
       sockets.add(socket);
       socket.pipe(socket);
@@ -90,7 +90,7 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
     link.write(sent);
     return (await bytes(link, sent.length)).equals(sent);
   }
-  /** Keeps the ways until there is a way of this kind that was not there before. */
+  /** Records the ways until there is a new way of this kind. */
   async function until(holds: () => boolean): Promise<void> {
     const deadline = Date.now() + 20_000;
     while (!holds()) {
@@ -115,18 +115,18 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
     expect(await Promise.all(links.map(echoes))).toEqual([true, true, true, true]);
     expect(ways.view.came).toEqual({ connection: 2, mailbox: 1 });
 
-    // The connection is cut: what went over it ends, letters wait.
+    // The connection is cut: what used it ends, letters wait.
     const [direct, bySocket, byRelay, byLetters] = links;
     if (!direct || !bySocket || !byRelay || !byLetters) throw new Error('links are missing');
     const ended = Promise.all([bySocket, byRelay].map((link) => new Promise((resolve) => link.once('close', resolve))));
-    // Who does not read does not see an end.
+    // A side that does not read does not see the end.
     for (const link of links) link.on('error', () => undefined).resume();
     sshd.killSessions();
     await ended;
     expect(await echoes(direct)).toBe(true);
     expect(await echoes(byLetters)).toBe(true);
 
-    // A worker that dials reads the ways that there are by then.
+    // A worker that connects reads the ways that exist by then.
     const again = { worker: 'p1', key: key.toString('hex'), waysFile: join(home, 'ways.json'), ways: [] };
     await until(() => ways.view.ways.some((way) => way.kind === 'port' && way.port !== port.port && way !== relayed));
     const link = await dialHome(again);

@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-/** The key is of the time that is so many seconds ago. */
+/** The key was written this many seconds ago. */
 function keyOfAge(seconds: number): void {
   writeFileSync(key, 'x\n', { mode: 0o600 });
   const at = Date.now() / 1000 - seconds;
@@ -54,7 +54,7 @@ async function submit(jobs: number, site = 'c1'): Promise<readonly JobId[]> {
   return procs.map((_, proc) => ({ cluster, proc }));
 }
 
-/** A watch that hears the queue's events, as in the Scheduler. */
+/** A watch that receives the queue's events, as in the Scheduler. */
 async function watch(): Promise<void> {
   const settings = await loadSettings(paths);
   const one = new CredentialWatch({

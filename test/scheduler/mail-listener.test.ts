@@ -12,7 +12,7 @@ interface Told {
   readonly settings?: object;
 }
 
-/** How many mails such a step makes. */
+/** How many mails such a step sends. */
 async function mails({ event, to, notification = 0, by, settings = {} }: Told): Promise<number> {
   const pending: Pending[] = [];
   const job = {

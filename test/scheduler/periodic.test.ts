@@ -38,7 +38,7 @@ describe('how long a job may run', () => {
     if (reason === undefined) return;
     expect(change).toMatchObject({ event: 'hold', from: 'running', info: { by: 'policy' } });
     expect(change?.set).toMatchObject({ HoldReasonCode: code, NumHolds: '1' });
-    // At the last second that it may run it does.
+    // It still runs in the last second that it may.
     expect(overTime(job(attrs), (deadlineOf(job(attrs)) ?? 0) - 1)).toBeUndefined();
   });
 
@@ -112,7 +112,7 @@ describe('deadlines', () => {
     await until('the second', () => due > 0 || undefined, 5000);
     await deadlines.round();
     expect(changed.map(({ id }) => id)).toEqual([{ cluster: 3, proc: 1 }]);
-    // One that runs anew meanwhile is not held for what it ran before.
+    // A job that restarted in the meantime is not held for its former run.
     jobs.set('3.1', job({ AllowedJobDuration: '0', JobCurrentStartDate: String(now + 100) }));
     deadlines.note(job({ AllowedJobDuration: '0', JobCurrentStartDate: String(now - 100) }));
     await deadlines.round();

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-/** One that has neither sites nor children. */
+/** A Scheduler with neither sites nor children. */
 function schedulerWith(...listeners: Listener[]): Scheduler {
   return new Scheduler({
     queue,

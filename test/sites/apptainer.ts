@@ -37,7 +37,7 @@ export class Apptainer implements ContainerEngine {
     const cache = join(this.dir, 'cache');
     mkdirSync(cache);
     this.env = { ...process.env, PATH: `${BIN}:${process.env['PATH']}`, APPTAINER_CACHEDIR: cache };
-    // It tells what is inside the image's name.
+    // It replaces what is inside the image's name.
     this.#name = basename(this.dir);
     this.root = join(this.dir, `${this.#name}.root`);
     makeRoot(this.root);
@@ -51,7 +51,7 @@ export class Apptainer implements ContainerEngine {
     return execFileSync('apptainer', words, { env: this.env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   }
 
-  /** It keeps no list: the attempts that have processes in its containers. */
+  /** It keeps no list, so this finds the attempts that have processes in its containers. */
   containers(): string[] {
     const keys = readdirSync('/proc').flatMap((pid) => {
       try {

@@ -9,7 +9,7 @@ const TREE = resolve(import.meta.dirname, '../..');
 
 export interface Said {
   readonly exit: number | null;
-  /** Standard output and error, as they came. */
+  /** Standard output and error, in order. */
   readonly text: string;
 }
 
@@ -17,17 +17,20 @@ export interface RunOptions {
   /** Default: the home directory. */
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Standard error is a terminal of 80 columns: the machine's script(1) runs it. */
+  /** Standard error is a terminal of 80 columns, provided by the machine's script(1). */
   readonly terminal?: boolean;
 }
 
-/** A Debian 12 with Node and npm and nothing else; its processes and files are its own and go with it, the network is ours. */
+/**
+ * A Debian 12 with Node and npm and nothing else; its processes and files are its own and are removed with it, the
+ * network is this machine's.
+ */
 export interface BareMachine {
-  /** Where its `/` is, for this process. */
+  /** Where this process sees its `/`. */
   readonly root: string;
-  /** Runs a text of sh(1) to its end. */
+  /** Runs sh(1) text to completion. */
   run(user: 'root' | typeof USER.name, script: string, options?: RunOptions): Promise<Said>;
-  /** A clone of this tree as it stands, without what git ignores, in a directory of that user. */
+  /** A clone of the working tree, without what git ignores, in a directory of that user. */
   clone(user: 'root' | typeof USER.name, dir: string): void;
   /** A copy of one directory of this tree. */
   copy(user: 'root' | typeof USER.name, name: string, dir: string): void;
@@ -35,15 +38,15 @@ export interface BareMachine {
 }
 
 export interface MachineOptions {
-  /** Debian 12's own Node, and no npm, instead of the one that runs the test. */
+  /** Debian 12's own Node, without npm, instead of the one that runs the test. */
   readonly oldNode?: boolean;
   /** No network at all. */
   readonly offline?: boolean;
-  /** Text of sh(1) that root runs outside of it, when all is mounted; `$root` is where. */
+  /** sh(1) text that root runs outside of it when everything is mounted; `$root` is its root. */
   readonly prepare?: string;
 }
 
-/** The first process in it: makes the machine out of `$base` and what lies in `$dir`, then reaps whom nobody waits for. */
+/** Its first process: builds the machine from `$base` and the contents of `$dir`, then reaps orphans. */
 const INIT = `set -eu
 dir=$1 base=$2 node=$3 npm=$4 cache=$5
 root=$dir/root
@@ -110,14 +113,14 @@ interface Place {
   readonly dir: string;
 }
 
-/** The pid outside of what is process 1 inside. */
+/** The outside process id of its process 1. */
 async function firstProcess(init: ChildProcess): Promise<number> {
   const children = `/proc/${init.pid}/task/${init.pid}/children`;
   await until(() => readFileSync(children, 'utf8').trim() !== '');
   return Number(readFileSync(children, 'utf8'));
 }
 
-/** The words before a command that is to run in there. */
+/** The arguments to put before a command that is to run inside. */
 function inside({ first, dir }: Place, user: string): string[] {
   const chroot = ['chroot', `--userspec=${user}:${user}`, join(dir, 'root')];
   return ['nsenter', `--target=${first}`, '--mount', '--pid', '--net', ...chroot];
@@ -151,7 +154,7 @@ function run(place: Place, user: string, script: string, how: RunOptions, offlin
     });
   return new Promise((done, failed) => {
     child.once('error', failed);
-    // A daemon that holds the pipes open must not be waited for.
+    // It must not wait for a daemon that holds the pipes open.
     child.once('exit', (exit) => setTimeout(() => done({ exit, text }), 100));
   });
 }

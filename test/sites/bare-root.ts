@@ -6,7 +6,9 @@ import { mirror, placeOf } from '../../scripts/other-debian.mjs';
 /** An ordinary user of every bare machine. */
 export const USER = { name: 'me', uid: 1000, home: '/home/me' } as const;
 
-/** Made whole or not at all, by one of those who ask at once; kept for later runs for a month. */
+/**
+ * Created completely or not at all, by one of the processes that ask for it at once; kept for a month for later runs.
+ */
 const ONCE = `set -eu
 place=$1 from=$2 root=$1/root
 find "$place/made" -mtime +30 -exec rm -rf "$place" + 2>/dev/null || :
@@ -23,14 +25,14 @@ chroot "$root" apt-get -qq update
 DEBIAN_FRONTEND=noninteractive chroot "$root" apt-get -qq install -y --no-install-recommends nodejs
 chroot "$root" apt-get clean`;
 
-/** Why there can be no bare machine here, or undefined. */
+/** Why a bare machine is not possible here, or undefined. */
 export function bareMissing(): string | undefined {
   if (process.getuid?.() !== 0) return 'only root can make one (chroot, mount)';
   const there = (process.env['PATH'] ?? '').split(delimiter).some((dir) => existsSync(join(dir, 'mmdebstrap')));
   return there ? undefined : 'mmdebstrap is not installed';
 }
 
-/** For `describe.skipIf`: a line says why; with CI=true it is an error instead. */
+/** For `describe.skipIf`: prints why; with CI=true it is an error instead. */
 export function skipWithoutBare(): boolean {
   const missing = bareMissing();
   if (missing === undefined) return false;
@@ -39,7 +41,7 @@ export function skipWithoutBare(): boolean {
   return true;
 }
 
-/** The smallest Debian 12 that has apt, with no package lists, as container images are; and one ordinary user. */
+/** The smallest Debian 12 that has apt, without package lists, like container images; and one ordinary user. */
 export function bareRoot(): string {
   return made('bare-bookworm', MAKE, mirror());
 }

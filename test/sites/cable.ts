@@ -1,13 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 
-/** A network between this machine and programs that see nothing else of it, which can be cut. */
+/** A network between this machine and isolated programs, which can be cut. */
 export interface Cable {
-  /** A program's words so that it runs at the other end. */
+  /** A program's command line, so that it runs at the other end. */
   within(command: readonly string[]): readonly string[];
   /** The other end's address. */
   readonly there: string;
-  /** Nothing passes any more, and nobody is told. */
+  /** Nothing passes any more, and neither end is notified. */
   cut(): void;
   remedy(): void;
   stop(): void;
@@ -15,7 +15,7 @@ export interface Cable {
 
 const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** `undefined`, with a line, where this account may lay none. */
+/** `undefined`, with a message, if this account cannot create one. */
 export function layCable(): Cable | undefined {
   const number = randomInt(1 << 16);
   const name = `gry${number.toString(16)}`;

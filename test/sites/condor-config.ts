@@ -58,8 +58,8 @@ export interface CondorPlace {
   readonly dir: string;
   readonly port: number;
   readonly slots: number;
-  /** `UID.GID` of the daemons where root starts them. */
+  /** `UID.GID` of the daemons if root starts them. */
   readonly ids?: string;
-  /** Lines put at the end. */
+  /** Lines added at the end. */
   readonly config?: readonly string[];
 }

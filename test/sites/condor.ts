@@ -20,9 +20,9 @@ const USR = htcondorPlace();
 
 export interface CondorOptions {
   readonly slots?: number;
-  /** Lines put at the end of condor_config. */
+  /** Lines added at the end of condor_config. */
   readonly config?: readonly string[];
-  /** Its daemons are root's, as in a cluster's pool, and not the user's own. */
+  /** Its daemons run as root, as in a cluster's pool, and not as the user. */
   readonly ofRoot?: boolean;
 }
 
@@ -31,13 +31,13 @@ export interface Condor {
   /** What a program needs to talk to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly dir: string;
-  /** Whose jobs it runs, which cannot be root's: where root runs the tests, another. */
+  /** Whose jobs it runs; root's are not possible, so if root runs the tests, another user's. */
   readonly user: User | undefined;
-  /** Runs a command of HTCondor's to its end, as that user; its standard output. Throws where it fails. */
+  /** Runs a command of HTCondor's to completion, as that user; returns its standard output. Throws if it fails. */
   run(command: string, ...args: string[]): string;
-  /** As whoever administers the pool. */
+  /** As the administrator of the pool. */
   admin(command: string, ...args: string[]): string;
-  /** Has its daemons read these lines after those of its start, and no others. */
+  /** Makes its daemons read these lines in addition to those of its start, and no others. */
   configure(...lines: string[]): void;
   /** Its schedd and its startd do. */
   answers(): boolean;
@@ -46,7 +46,7 @@ export interface Condor {
   stop(): Promise<void>;
 }
 
-/** For `describe.skipIf`: where HTCondor is missing a line says so; with CI=true it is an error instead. */
+/** For `describe.skipIf`: prints a line if HTCondor is missing; with CI=true it is an error instead. */
 export function skipWithoutCondor(): boolean {
   if (existsSync(USR)) return false;
   const missing = 'HTCondor is not there: `npm test` gets it from Debian (scripts/htcondor.mjs)';
@@ -56,7 +56,7 @@ export function skipWithoutCondor(): boolean {
 }
 
 export async function startCondor(options: CondorOptions = {}): Promise<Condor> {
-  // Sockets have short names.
+  // Socket paths must be short.
   const dir = mkdtempSync('/tmp/gco-');
   const user = ordinaryUser();
   const ofRoot = options.ofRoot === true && user !== undefined;
@@ -126,7 +126,7 @@ function prints(ask: () => string, message: string): boolean {
   }
 }
 
-/** Its daemons and its jobs are known by their environment, which names its directory. */
+/** Its daemons and jobs are recognized by their environment, which contains its directory. */
 function processesOf(dir: string, name?: string): number[] {
   return readdirSync('/proc')
     .filter((pid) => /^\d+$/.test(pid))
@@ -147,7 +147,7 @@ function kill(pids: readonly number[]): void {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It ended by itself.
+      // It exited by itself.
     }
   }
 }

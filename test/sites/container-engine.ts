@@ -4,24 +4,24 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync
 import { basename, dirname, join } from 'node:path';
 import type { ContainerSpec } from '../../src/site/contract.ts';
 
-/** Something that starts containers, with a place of its own on this machine and one image, made of this machine's busybox. */
+/** A container runtime with its own directory on this machine and one image, built from this machine's busybox. */
 export interface ContainerEngine {
-  /** Its directory; in there nothing else is. */
+  /** Its directory, which contains nothing else. */
   readonly dir: string;
-  /** The surroundings in which a worker finds it, and no other. */
+  /** The environment in which a worker finds it, and no other runtime. */
   readonly env: NodeJS.ProcessEnv;
-  /** The image as a directory, if it takes such. */
+  /** The image as a directory, if it accepts one. */
   readonly root?: string | undefined;
   readonly image: ContainerSpec['image'];
-  /** The same with the entry point `/bin/echo hello`, where images have such. */
+  /** The same with the entry point `/bin/echo hello`, if images have one. */
   readonly greets?: ContainerSpec['image'];
-  /** It knows of containers that nobody is there for any more; without, they are processes as others. */
+  /** It knows of containers whose client is gone; without this, they are ordinary processes. */
   readonly keepsList: boolean;
-  /** All containers that there are, running or not. */
+  /** All existing containers, running or not. */
   containers(): string[];
-  /** Puts the image into an archive, if it takes such. */
+  /** Writes the image to an archive, if it accepts one. */
   archive?(path: string): void;
-  /** What a worker says of it. */
+  /** What a worker reports about it. */
   readonly ad: Readonly<Record<string, string | undefined>>;
   readonly version: RegExp;
   end(): void | Promise<void>;
@@ -30,7 +30,7 @@ export interface ContainerEngine {
 /** That of the image that greets. */
 export const ENTRYPOINT = 'ENTRYPOINT ["/bin/echo", "hello"]';
 
-/** What busybox is called in the image. */
+/** The name of busybox in the image. */
 const TOOLS = [
   'sh',
   'cat',
@@ -64,13 +64,13 @@ export function makeRoot(root: string): void {
   try {
     said = execFileSync('ldd', ['/bin/busybox'], { encoding: 'utf8' });
   } catch {
-    return; // It is linked with none.
+    return; // It is statically linked.
   }
   for (const [, path = ''] of said.matchAll(/(?:=> )?(\/\S+) \(0x/g))
     put(path, join(root, dirname(path), basename(path)));
 }
 
-/** The image that is the directory `root` in an archive, as `docker save` writes it. */
+/** An archive of the image in the directory `root`, as `docker save` writes it. */
 export function makeArchive(root: string, path: string): void {
   const dir = mkdtempSync(join(dirname(path), 'archive-'));
   execFileSync('tar', ['-C', root, '-cf', join(dir, 'layer.tar'), '.']);

@@ -8,7 +8,7 @@ export function skipWithoutDockerd(): boolean {
   return process.getuid?.() !== 0 || spawnSync('dockerd', ['--version']).status !== 0;
 }
 
-/** A real docker daemon with all that is its own in one directory: it changes no network and no cgroup of the machine's. */
+/** A real docker daemon with everything in one directory: it changes neither the machine's networks nor its cgroups. */
 export class Dockerd implements ContainerEngine {
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
@@ -70,7 +70,7 @@ export class Dockerd implements ContainerEngine {
     const ended = new Promise((resolve) => this.#daemon.once('exit', resolve));
     this.#daemon.kill('SIGTERM');
     await ended;
-    // What containers on the network of the machine were held by.
+    // What kept containers on the machine's network alive.
     spawnSync('umount', [join(this.dir, 'exec/netns/default')]);
     rmSync(this.dir, { recursive: true, force: true });
   }

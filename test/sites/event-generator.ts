@@ -15,13 +15,15 @@ import { type GatekeeperOptions, mayMount } from './gatekeeper.ts';
 const GENERATOR = '/usr/sbin/globus-scheduler-event-generator';
 const MODULE = '/etc/globus/scheduler-event-generator/available/fork';
 
-/** A fork service whose jobs' ends are told by Globus' event generator and not looked for every ten seconds. */
+/** A fork service for which Globus' event generator reports the ends of jobs, instead of a poll every ten seconds. */
 export interface Events {
   readonly gatekeeper: GatekeeperOptions;
   stop(): void;
 }
 
-/** `undefined` where its packages are not there, or its files, which have one place on a machine, cannot be our own. */
+/**
+ * `undefined` if its packages are not installed, or if its files, which have one place on a machine, cannot be our own.
+ */
 export function eventGenerator(): Events | undefined {
   if (!existsSync(GENERATOR) || !existsSync(MODULE) || !mayMount()) return undefined;
   const dir = mkdtempSync(join(tmpdir(), 'gse-'));
@@ -42,7 +44,7 @@ export function eventGenerator(): Events | undefined {
   };
 }
 
-/** The machine's configuration of Globus' adapters in another directory, but for these files. */
+/** The machine's configuration of Globus' adapters in another directory, except for these files. */
 export function adapterFiles(etc: string, files: Readonly<Record<string, string>>): void {
   for (const name of readdirSync('/etc/globus').filter((one) => one.endsWith('.conf')))
     writeFileSync(join(etc, name), readFileSync(join('/etc/globus', name)));

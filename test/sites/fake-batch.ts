@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** Commands that answer as a batch system's do where it cannot be had here, and really run what they are given. */
+/** Commands that answer like those of a batch system that cannot be installed here, and really run their jobs. */
 export interface FakeBatch {
   readonly env: Readonly<Record<string, string>>;
   readonly dir: string;
@@ -38,12 +38,12 @@ export async function startFake(script: string, commands: readonly string[]): Pr
   };
 }
 
-/** What a test left running. */
+/** Processes that a test left running. */
 function killSession(job: string): void {
   try {
     const pid = readFileSync(join(job, 'pid'), 'utf8').trim();
     if (readFileSync(join(job, 'state'), 'utf8').trim() === 'running') execFileSync('pkill', ['-KILL', '-s', pid]);
   } catch {
-    // It never started, or is over.
+    // It never started, or has ended.
   }
 }

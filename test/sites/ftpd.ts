@@ -26,7 +26,7 @@ const PACKAGES = [
   'libpcre2-posix3',
 ];
 
-/** ProFTPD and its libraries, unpacked beside the system once: as packages they conflict with other FTP servers. */
+/** ProFTPD and its libraries, unpacked once outside the system: as packages they conflict with other FTP servers. */
 function unpack(): string | undefined {
   if (existsSync(join(PLACE, 'usr/sbin/proftpd'))) return PLACE;
   const dir = mkdtempSync(join(tmpdir(), 'gft-'));
@@ -46,7 +46,7 @@ function unpack(): string | undefined {
   }
 }
 
-/** For `describe.skipIf`: where the server cannot be had a line says so. */
+/** For `describe.skipIf`: prints a line if the server is not available. */
 export function skipWithoutFtpd(): boolean {
   if (unpack() !== undefined) return false;
   process.stderr.write('Tests with a real FTP server are left out: proftpd-core cannot be downloaded.\n');
@@ -59,12 +59,12 @@ export interface Ftpd {
   readonly files: string;
   readonly user: string;
   readonly password: string;
-  /** PEM file of the authority that the server's certificate is signed by: itself. */
+  /** PEM file of the authority that signed the server's certificate: itself. */
   readonly ca: string;
   stop(): Promise<void>;
 }
 
-/** A private ProFTPD on loopback with one log-in; with `tls` nothing goes without it. */
+/** A private ProFTPD on loopback with one log-in; with `tls`, TLS is required. */
 export async function startFtpd({ tls }: { readonly tls: boolean }): Promise<Ftpd> {
   const place = unpack();
   if (place === undefined) throw new Error('proftpd is not there');

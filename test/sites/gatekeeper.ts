@@ -18,7 +18,7 @@ import { answers, ended, freePort, waitUntil } from './ports.ts';
 
 export const GRAM_PROGRAMS = ['/usr/sbin/globus-gatekeeper', '/usr/sbin/globus-job-manager', '/usr/bin/globusrun'];
 
-/** What of these programs this machine does not have; told once, where the tests are skipped. */
+/** Which of these programs this machine lacks; printed once, when tests are skipped. */
 export function missingPrograms(programs: readonly string[] = GRAM_PROGRAMS): readonly string[] {
   const missing = programs.filter((file) => !existsSync(file));
   if (missing.length > 0) process.stderr.write(`skipped: ${missing.join(', ')} not installed\n`);
@@ -26,27 +26,30 @@ export function missingPrograms(programs: readonly string[] = GRAM_PROGRAMS): re
 }
 
 export interface GatekeeperOptions {
-  /** Lines of `services/NAME`, what follows `-conf FILE`; default: `jobmanager-fork` alone. */
+  /** Contents of `services/NAME`, after `-conf FILE`; default: only `jobmanager-fork`. */
   readonly services?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
-  /** What lies at these places for the gatekeeper and all that it starts, and for nobody else: path, directory that is there instead. */
+  /**
+   * What the gatekeeper and all that it starts see at these paths, and no other process: path, directory that is there
+   * instead.
+   */
   readonly mounts?: Readonly<Record<string, string>>;
-  /** By which it is reached where that is not `localhost`; job managers take no bare address. */
+  /** The name to reach it by, if not `localhost`; job managers do not accept a bare address. */
   readonly name?: string;
-  /** It and all that it starts run at the other end of this. */
+  /** It and everything it starts run at the other end of this. */
   readonly cable?: Cable;
-  /** Beside them, told the gatekeeper's environment: programs that run in the same view, until it stops. */
+  /** Additional programs that run in the same view with the gatekeeper's environment, until it stops. */
   readonly beside?: readonly (readonly string[])[];
 }
 
-/** Whether this account may give processes a view of their own; told once, where it may not. */
+/** Whether this account may give processes a view of their own; printed once if it may not. */
 export function mayMount(): boolean {
   const may = spawnSync('unshare', ['-m', 'true']).status === 0;
   if (!may) process.stderr.write('skipped: this account can make no mount namespace\n');
   return may;
 }
 
-/** The fork service as it is without an event generator: the job manager looks every ten seconds. */
+/** The fork service without an event generator: the job manager polls every ten seconds. */
 export const POLLING: GatekeeperOptions = { services: { 'jobmanager-fork': '-type fork' } };
 
 export interface Gatekeeper {
@@ -59,14 +62,14 @@ export interface Gatekeeper {
   readonly stateFiles: () => readonly string[];
   /** The job managers' processes. */
   readonly jobManagers: () => readonly number[];
-  /** Ends (SIGKILL) and starts the gatekeeper alone. */
+  /** Kills (SIGKILL) and starts only the gatekeeper. */
   kill(): Promise<void>;
   start(): Promise<void>;
   log(): string;
   stop(): Promise<void>;
 }
 
-/** Debian's gatekeeper on loopback, run by whoever runs the tests, for these people. */
+/** Debian's gatekeeper on loopback, run by the user who runs the tests, for these people. */
 export async function startGatekeeper(
   ca: GridCa,
   people: readonly Person[],
@@ -163,7 +166,7 @@ export async function startGatekeeper(
   };
 }
 
-/** Pids of programs of this name with this word among theirs. */
+/** Process ids of programs with this name and this word in their command line. */
 export function processesWith(program: string, word: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -185,7 +188,9 @@ function filesBelow(dir: string): string[] {
     .map((one) => join(one.parentPath, one.name));
 }
 
-/** Debian's own client tools with this proxy; what they said. Our own servers in this process go on meanwhile. */
+/**
+ * Runs Debian's own client tools with this proxy; returns their output. Our own servers in this process keep running.
+ */
 export async function globus(ca: GridCa, proxy: string, program: string, ...args: string[]): Promise<string> {
   const env = gridEnv(ca, { X509_USER_PROXY: proxy, GLOBUS_HOSTNAME: 'localhost' });
   return (await promisify(execFile)(program, args, { env, timeout: 60_000 })).stdout;

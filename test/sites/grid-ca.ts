@@ -9,7 +9,7 @@ export interface Person {
   readonly key: string;
 }
 
-/** A private grid certificate authority with its directory as the grid's tools want it, made by openssl alone. */
+/** A private grid certificate authority with its directory in the grid tools' layout, created only by openssl. */
 export interface GridCa {
   readonly dir: string;
   /** `X509_CERT_DIR`: `<hash>.0`, `<hash>.signing_policy`, `<hash>.r0`. */
@@ -21,7 +21,7 @@ export interface GridCa {
   person(commonName: string, options?: PersonOptions): Person;
   /** `localhost`, for servers. */
   host(commonName?: string): Person;
-  /** Writes `<hash>.r0` with these certificates on it. */
+  /** Writes `<hash>.r0`, which revokes these certificates. */
   revoke(certs: readonly string[], days?: number): void;
   /** openssl in this directory; the arguments are words. */
   openssl(args: readonly string[], input?: string): string;
@@ -29,7 +29,7 @@ export interface GridCa {
 }
 
 export interface PersonOptions {
-  /** Of `openssl req -newkey`; default rsa:2048. */
+  /** For `openssl req -newkey`; default rsa:2048. */
   readonly newkey?: readonly string[];
   readonly days?: number;
   /** Encrypts the key. */
@@ -128,7 +128,7 @@ const HOST_EXTENSIONS = [
   'extendedKeyUsage=serverAuth,clientAuth',
 ];
 
-/** The environment for Globus' and VOMS' tools: only what is given (as root they would take X509_USER_CERT first). */
+/** The environment for Globus' and VOMS' tools: only what is given (as root they would prefer X509_USER_CERT). */
 export function gridEnv(ca: GridCa, more: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const env = Object.entries(process.env).filter(([name]) => !name.startsWith('X509_') && !name.startsWith('MYPROXY'));
   return { ...Object.fromEntries(env), X509_CERT_DIR: ca.trust, HOME: ca.dir, ...more };

@@ -29,7 +29,7 @@ export async function startGridFtp(ca: GridCa, people: readonly Person[]): Promi
     HOME: userInfo().homedir,
   });
   const where = ['-control-interface', '127.0.0.1', '-data-interface', '127.0.0.1'];
-  // Flags take no value here: "-allow-root 1" would be read as "-allow-root -1", one connection and no more.
+  // Flags take no value here: "-allow-root 1" would be read as "-allow-root -1", which means only one connection.
   const words = ['-c', '/dev/null', '-p', String(port), ...where, '-d', 'ALL', '-l', log, '-allow-root'];
   const child = spawn('/usr/sbin/globus-gridftp-server', words, { env, stdio: 'ignore', detached: true });
   child.unref();

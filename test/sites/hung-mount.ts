@@ -2,17 +2,17 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { mkdtempSync, rmSync } from 'node:fs';
 
 export interface HungMount {
-  /** Every call on what is below it waits. */
+  /** Every call on a path below it blocks. */
   readonly dir: string;
-  /** Those calls fail now, and it is an ordinary directory again. */
+  /** Those calls now fail, and it is an ordinary directory again. */
   readonly remedy: () => void;
 }
 
-/** Mounting takes root, and a kernel with FUSE. */
+/** Mounting needs root, and a kernel with FUSE. */
 export const canHang =
   process.getuid?.() === 0 && spawnSync('sh', ['-c', 'exec 7<>/dev/fuse'], { stdio: 'ignore' }).status === 0;
 
-/** A file system whose server never answers, as a network file system whose server is away. */
+/** A file system whose server never answers, like a network file system whose server is down. */
 export async function hungMount(): Promise<HungMount> {
   const dir = mkdtempSync('/tmp/gq-hung-');
   const script = `exec 7<>/dev/fuse
@@ -27,7 +27,7 @@ echo mounted; read -r _`;
   const remedy = (): void => {
     if (!mounted) return;
     mounted = false;
-    // The end of its server ends the calls that wait for it.
+    // When its server exits, the blocked calls end.
     holder.kill('SIGKILL');
     execFileSync('umount', ['-l', dir]);
   };

@@ -40,7 +40,7 @@ export async function startMyProxy(ca: GridCa, config: readonly string[] = []): 
   const starter = spawn('myproxy-server', args, { env, stdio: 'ignore' });
   starter.on('error', () => undefined);
   const deadline = Date.now() + 10_000;
-  // It makes the file first and writes it a while later.
+  // It creates the file first and writes it later.
   let pid = readPid(pidFile);
   while (pid === undefined || !(await answers(port))) {
     if (Date.now() > deadline) throw new Error('myproxy-server did not start');

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, readFileSync } from 'node:fs';
 
-/** An account that every Debian has. */
+/** An account that exists on every Debian. */
 const NAME = 'daemon';
 
 export interface User {
@@ -9,7 +9,7 @@ export interface User {
   readonly gid: number;
 }
 
-/** Whom root borrows for what root may not do; `undefined` where the tests are an ordinary user's. */
+/** The account that root borrows for what root may not do; `undefined` if an ordinary user runs the tests. */
 export function ordinaryUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const line = readFileSync('/etc/passwd', 'utf8')
@@ -20,14 +20,14 @@ export function ordinaryUser(): User | undefined {
   return { name: NAME, uid: Number(uid), gid: Number(gid) };
 }
 
-/** The words before a command that is to run as that user. */
+/** The arguments to put before a command that is to run as that user. */
 export function runsAs(user: User | undefined): readonly [program: string, ...words: string[]] {
   if (user === undefined) return ['env'];
   const names = [`USER=${user.name}`, `LOGNAME=${user.name}`];
   return ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--', 'env', ...names];
 }
 
-/** That user may write into these directories of `home`, which was nobody else's. */
+/** Lets that user write to these directories of `home`, which was private before. */
 export function letIn(user: User | undefined, home: string, ...dirs: readonly string[]): void {
   if (user === undefined) return;
   chmodSync(home, 0o711);

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ContainerEngine, ENTRYPOINT, makeRoot } from './container-engine.ts';
 
-/** A podman with a store of its own, in which there is one image, made of this machine's busybox. */
+/** A podman with its own store, which contains one image, built from this machine's busybox. */
 export class Podman implements ContainerEngine {
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
@@ -22,7 +22,7 @@ export class Podman implements ContainerEngine {
     const conf = join(this.dir, 'storage.conf');
     const store = { graphroot: join(this.dir, 'store'), runroot: join(this.dir, 'run') };
     writeFileSync(conf, `[storage]\ndriver = "vfs"\n${toml(store)}`);
-    // crun does not do with two generations of cgroups at once, and not every root may raise a limit.
+    // crun does not work with cgroup v1 and v2 at once, and not every root may raise a limit.
     const engine = join(this.dir, 'containers.conf');
     const limits = '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=32768:32768"]\n';
     writeFileSync(engine, `[engine]\nruntime = "runc"\n${limits}`);
@@ -39,7 +39,7 @@ export class Podman implements ContainerEngine {
     return execFileSync('podman', args, { env: this.env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   }
 
-  /** All that there are, running or not. */
+  /** All that exist, running or not. */
   containers(): string[] {
     return this.run('ps', '--all', '--format', '{{.Names}}')
       .split('\n')

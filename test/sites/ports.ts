@@ -3,8 +3,8 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * The first of `count` ports in a row that were free a moment ago. None is one that the kernel gives to an outgoing
- * connection (32768 and above): a server that is started again must find its port free.
+ * The first of `count` consecutive ports that were free a moment ago. None is in the range that the kernel uses for
+ * outgoing connections (32768 and above): a restarted server must find its port free.
  */
 export async function freePorts(count: number): Promise<number> {
   for (;;) {
@@ -26,7 +26,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** Somebody listens there. */
+/** A server listens there. */
 export function answers(port: number, host = '127.0.0.1'): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, host);

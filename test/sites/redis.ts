@@ -10,12 +10,12 @@ export interface TestRedis {
   /** Another opening of the same queue; closed with the rest at the end. */
   open(options?: Partial<QueueOptions>): Promise<Queue>;
   pid(): number;
-  /** As the kernel does it: at once, with nothing written. Resolves when it is gone. */
+  /** Like a kill by the kernel: at once, with nothing written. Resolves when it is gone. */
   kill(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Starts a Redis of its own for a test, by the way that the Scheduler takes. */
+/** Starts a Redis of its own for a test, in the same way as the Scheduler. */
 export async function startRedis(options: Partial<QueueOptions> = {}): Promise<TestRedis> {
   const stateDir = mkdtempSync('/tmp/gq-');
   const queues = new Set<Queue>();
@@ -57,7 +57,7 @@ function lives(pid: number): boolean {
   }
 }
 
-/** Looks again until it holds; throws after the deadline. */
+/** Checks repeatedly until it holds; throws after the deadline. */
 export async function until(holds: () => boolean | Promise<boolean>, deadlineMs = 10_000): Promise<void> {
   const end = Date.now() + deadlineMs;
   while (!(await holds())) {

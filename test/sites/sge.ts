@@ -15,12 +15,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readPid } from '../../src/util/pid-file.ts';
 import { freePorts } from './ports.ts';
 
-/** A private Grid Engine cell on loopback (qmaster, one execution daemon), of the user who runs the test. */
+/** A private Grid Engine cell on loopback (qmaster, one execution daemon), run by the user who runs the test. */
 export interface Sge {
   /** What a program needs to talk to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly dir: string;
-  /** Runs a Grid Engine command to its end; its standard output. Throws where it fails. */
+  /** Runs a Grid Engine command to completion; returns its standard output. Throws if it fails. */
   run(command: string, ...args: string[]): string;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface Sge {
 const PROGRAMS = '/usr/lib/gridengine';
 const SHARE = '/usr/share/gridengine';
 
-/** For `describe.skipIf`: where Grid Engine is missing a line says so; with CI=true it is an error instead. */
+/** For `describe.skipIf`: prints a line if Grid Engine is missing; with CI=true it is an error instead. */
 export function skipWithoutSge(): boolean {
   if (existsSync(join(PROGRAMS, 'sge_qmaster')) || existsSync('/usr/sbin/sge_qmaster')) return false;
   const missing = 'Grid Engine is not installed (Debian: gridengine-master, gridengine-exec, gridengine-client)';
@@ -61,7 +61,7 @@ export async function startSge(options: { slots?: number; userJobs?: number } = 
   await until(() => succeeds(() => run('qconf', '-sh')), 'qmaster does not answer');
   configure(dir, run, options.slots ?? 8);
   run('sge_execd');
-  // It is ready when its queue has a load and no letter that says that it is unknown.
+  // It is ready when its queue has a load and no letter for an unknown state.
   await until(() => /^main\.q@\S+ +\S+ +\S+ +[\d.]+ +\S+ *$/m.test(run('qstat', '-f')), 'execd does not answer');
 
   return {
@@ -202,7 +202,7 @@ function configure(dir: string, run: Sge['run'], slots: number): void {
   }
 }
 
-/** Lines `NAME VALUE` with some of the values replaced. */
+/** Lines `NAME VALUE`, with some of the values replaced. */
 function changed(text: string, values: Readonly<Record<string, string>>): string {
   return text.replace(/^(\w+)( +).*$/gm, (line, name: string, blanks: string) =>
     values[name] === undefined ? line : `${name}${blanks}${values[name]}`,

@@ -2,7 +2,7 @@ import type { SlurmOptions } from './slurm.ts';
 
 export interface SlurmPlace {
   readonly dir: string;
-  /** slurmctld's; the nodes' follow. */
+  /** The port of slurmctld; those of the nodes follow. */
   readonly port: number;
   readonly nodes: number;
   readonly host: string;

@@ -7,8 +7,8 @@ import { type Slurm, skipWithoutSlurm, startSlurm } from './slurm.ts';
 const PLACE = resolve(import.meta.dirname, '../../node_modules/.cache/slurm-torque');
 
 /**
- * Slurm's own qsub, qstat and qdel in Torque's manner. Their package (slurm-wlm-torque) conflicts with Grid Engine's, so
- * it is unpacked beside, once; its Perl libraries are ordinary packages.
+ * Slurm's own qsub, qstat and qdel in Torque's style. Their package (slurm-wlm-torque) conflicts with Grid Engine's, so
+ * it is unpacked separately, once; its Perl libraries are ordinary packages.
  */
 export function unpackTorque(): string | undefined {
   const bin = join(PLACE, 'bin');
@@ -34,10 +34,10 @@ export function unpackTorque(): string | undefined {
   }
 }
 
-/** The module itself asks for a configuration as soon as it is loaded. */
+/** The module requests a configuration as soon as it is loaded. */
 const FINDS_SLURM = 'exit !grep { -e "$_/Slurm.pm" } @INC';
 
-/** For `describe.skipIf`: where the commands cannot be had a line says so; with CI=true it is an error instead. */
+/** For `describe.skipIf`: prints a line if the commands are not available; with CI=true it is an error instead. */
 export function skipWithoutTorque(): boolean {
   if (skipWithoutSlurm()) return true;
   if (unpackTorque() !== undefined && succeeds('perl', ['-MSwitch', '-e', FINDS_SLURM])) return false;

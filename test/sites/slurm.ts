@@ -21,29 +21,29 @@ import { startSlurmdbd } from './slurmdbd.ts';
 export interface SlurmOptions {
   readonly nodes?: number;
   readonly cpus?: number;
-  /** Seconds that a finished job stays in the queue's answers, default 300. */
+  /** Seconds that a finished job stays in the queue's answers; default 300. */
   readonly minJobAge?: number;
   /** More SchedulerParameters. */
   readonly scheduler?: string;
-  /** Lines put at the end of slurm.conf. */
+  /** Lines added at the end of slurm.conf. */
   readonly config?: readonly string[];
-  /** With a database of its own, so that sacct answers (slurmdbd.ts). */
+  /** With its own database, so that sacct answers (slurmdbd.ts). */
   readonly accounting?: boolean;
 }
 
-/** A private Slurm on loopback (munged, slurmctld, slurmd for each node), of the user who runs the test. */
+/** A private Slurm on loopback (munged, slurmctld, slurmd for each node), run by the user who runs the test. */
 export interface Slurm {
   /** What a program needs to talk to it. */
   readonly env: Readonly<Record<string, string>>;
   readonly dir: string;
-  /** Runs a Slurm command to its end; its standard output. Throws where it fails. */
+  /** Runs a Slurm command to completion; returns its standard output. Throws if it fails. */
   run(command: string, ...args: string[]): string;
   scontrol(...args: string[]): string;
   /** SIGKILL, as when the head node dies: up to 5 s of its state are lost. */
   killCtld(): void;
-  /** Kills it if it lives, starts it, and waits until it answers. */
+  /** Kills it if it is alive, starts it, and waits until it answers. */
   restartCtld(): Promise<void>;
-  /** Node by number, from 1. Its jobs' processes live on, as after a real death. */
+  /** Nodes by number, from 1. Their jobs' processes live on, as after a real death. */
   killSlurmd(node: number): void;
   restartSlurmd(node: number): Promise<void>;
   stop(): Promise<void>;
@@ -52,13 +52,13 @@ export interface Slurm {
 const SBIN = '/usr/sbin:/sbin';
 const PROGRAMS = ['munged', 'slurmctld', 'slurmd'];
 
-/** Why no private Slurm can run here, or undefined. */
+/** Why a private Slurm cannot run here, or undefined. */
 export function slurmMissing(): string | undefined {
   const missing = PROGRAMS.filter((name) => !SBIN.split(':').some((dir) => existsSync(join(dir, name))));
   return missing.length === 0 ? undefined : `${missing.join(', ')}: not installed (Debian: slurm-wlm, munge)`;
 }
 
-/** For `describe.skipIf`: where Slurm is missing a line says so; with CI=true it is an error instead. */
+/** For `describe.skipIf`: prints a line if Slurm is missing; with CI=true it is an error instead. */
 export function skipWithoutSlurm(): boolean {
   const missing = slurmMissing();
   if (missing === undefined) return false;
@@ -70,7 +70,7 @@ export function skipWithoutSlurm(): boolean {
 export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
   const missing = slurmMissing();
   if (missing !== undefined) throw new Error(missing);
-  // Unix sockets have short paths, and the node daemons change to other directories.
+  // Unix socket paths must be short, and the node daemons change to other directories.
   const dir = mkdtempSync('/tmp/gsl-');
   chmodSync(dir, 0o755);
   const nodes = options.nodes ?? 2;
@@ -106,7 +106,7 @@ export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
     await until(
       () => {
         try {
-          // Only `ping` answers at once where there is no controller.
+          // Only `ping` answers at once without a controller.
           if (!run('scontrol', 'ping').includes('is UP')) return false;
           const up = run('sinfo', '-h', '-N', '-p', 'main', '-o', '%t').split('\n');
           return up.filter((state) => /^(idle|mix|alloc|comp)/.test(state)).length >= nodes;
@@ -178,7 +178,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The steps' and jobs' processes of this Slurm: what a killed node daemon leaves behind. */
+/** The processes of this Slurm's steps and jobs: what a killed node daemon leaves behind. */
 function processesOf(dir: string): number[] {
   return execFileSync('sh', ['-c', 'grep -l -s -a -F "$1" /proc/[0-9]*/environ || :', 'sh', `SLURM_CONF=${dir}/`], {
     encoding: 'utf8',
@@ -193,6 +193,6 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended by itself between the look and the signal.
+    // It exited by itself between the check and the signal.
   }
 }

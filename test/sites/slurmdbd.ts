@@ -6,7 +6,10 @@ import { answers, ended, freePorts, waitUntil } from './ports.ts';
 
 const PROGRAMS = ['slurmdbd', 'mariadbd'];
 
-/** For `describe.skipIf`: Slurm's accounting needs a database. Where it is missing a line says so; with CI=true it is an error instead. */
+/**
+ * For `describe.skipIf`: Slurm's accounting needs a database. Prints a line if it is missing; with CI=true it is an
+ * error instead.
+ */
 export function skipWithoutSlurmdbd(): boolean {
   const absent = PROGRAMS.filter((name) => !existsSync(join('/usr/sbin', name)));
   if (absent.length === 0) return false;
@@ -16,7 +19,7 @@ export function skipWithoutSlurmdbd(): boolean {
   return true;
 }
 
-/** Slurm's accounting daemon over a private MariaDB, of the user who runs the test. */
+/** Slurm's accounting daemon over a private MariaDB, run by the user who runs the test. */
 export interface Slurmdbd {
   /** Lines for slurm.conf. */
   readonly config: string;
@@ -24,10 +27,10 @@ export interface Slurmdbd {
 }
 
 export interface SlurmdbdPlace {
-  /** Slurm's directory, which is to hold the database, too. */
+  /** Slurm's directory, which also holds the database. */
   readonly dir: string;
   readonly host: string;
-  /** munged's, which must answer. */
+  /** munged's socket, which must answer. */
   readonly socket: string;
   readonly user: string;
 }

@@ -22,7 +22,7 @@ export interface SmtpSink {
   stop(): Promise<void>;
 }
 
-/** A real SMTP server on loopback that keeps what it gets; `login` demands that user and password. */
+/** A real SMTP server on loopback that keeps what it receives; `login` requires that user and password. */
 export async function startSmtp(
   options: SMTPServerOptions & { readonly login?: { readonly user: string; readonly password: string } } = {},
 ): Promise<SmtpSink> {

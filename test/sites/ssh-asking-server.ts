@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import ssh2 from 'ssh2';
 
-/** A server on loopback that asks for a password and a one-time code, as sites with two factors do. */
+/** A server on loopback that asks for a password and a one-time code, like sites with two factors. */
 export interface AskingServer {
   readonly port: number;
-  /** How many one-time codes were asked for so far. */
+  /** How many one-time codes were requested so far. */
   asked(): number;
   cut(): void;
   stop(): Promise<void>;
 }
 
 /**
- * Each code is good once: `code-1`, `code-2`, …; `keyFirst` wants any public key before it asks; `asks` replaces the
+ * Each code is valid once: `code-1`, `code-2`, …; `keyFirst` requires any public key before it asks; `asks` replaces the
  * text of its first question and its instructions.
  */
 export async function startAskingServer(

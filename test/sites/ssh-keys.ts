@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Makes a key pair with ssh-keygen; answers the path of the private key (`<path>.pub` is beside it). */
+/** Creates a key pair with ssh-keygen; returns the path of the private key (`<path>.pub` is beside it). */
 export function makeKey(
   dir: string,
   name: string,
@@ -30,7 +30,7 @@ export interface CertificateRequest {
   readonly options?: readonly string[];
 }
 
-/** Signs a key as ssh-keygen does; answers the certificate's path. */
+/** Signs a key with ssh-keygen; returns the certificate's path. */
 export function signKey(request: CertificateRequest): string {
   const who = ['-q', '-s', request.ca, '-I', 'test', '-n', request.principals.join(',')];
   const when = ['-V', request.validity ?? '-5m:+1d'];

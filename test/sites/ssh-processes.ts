@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Process ids below `root` whose command name passes, from /proc; `root` itself is not among them. */
+/** Process ids below `root` whose command name passes, from /proc; without `root` itself. */
 export function descendants(root: number, passes: (name: string) => boolean): number[] {
   const parents = new Map<number, { parent: number; name: string }>();
   for (const entry of readdirSync('/proc')) {
@@ -13,7 +13,7 @@ export function descendants(root: number, passes: (name: string) => boolean): nu
         name: stat.slice(stat.indexOf('(') + 1, end),
       });
     } catch {
-      // The process ended while the list was read.
+      // The process exited while the list was read.
     }
   }
   const below = (pid: number): boolean => {

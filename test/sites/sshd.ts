@@ -13,7 +13,7 @@ const SSHD = '/usr/sbin/sshd';
 const SFTP_SERVER = '/usr/lib/openssh/sftp-server';
 
 export interface SshdOptions {
-  /** Who logs in; default: the user who runs the test. Others need a sshd that root started. */
+  /** Who logs in; default: the user who runs the test. Others need an sshd started by root. */
   readonly user?: string;
   /** The remote `$HOME` and working directory; default: an empty scratch directory. */
   readonly home?: string;
@@ -22,9 +22,9 @@ export interface SshdOptions {
   /** Environment of every remote command, for example a PATH with a private batch system. */
   readonly env?: Readonly<Record<string, string>>;
   readonly maxSessions?: number;
-  /** Who runs what a client asks for, where root runs the test and logs in. */
+  /** Who runs what a client requests, if root runs the test and logs in. */
   readonly as?: User | undefined;
-  /** As sshd_config has it, for example `1` (the last value wins there). */
+  /** As in sshd_config, for example `1` (the last value wins there). */
   readonly maxStartups?: string;
   /** `false`: no sftp subsystem. */
   readonly sftp?: boolean;
@@ -32,7 +32,7 @@ export interface SshdOptions {
   readonly config?: readonly string[];
 }
 
-/** A private sshd on loopback. Nothing of the real home of the user is read or written on either side. */
+/** A private sshd on loopback. Nothing in the user's real home is read or written on either side. */
 export interface Sshd {
   readonly host: string;
   readonly port: number;
@@ -44,8 +44,8 @@ export interface Sshd {
   /** A client configuration whose `Host site` is this server (`ssh -F`). */
   readonly sshConfigFile: string;
   /**
-   * A home directory for a client: with `HOME` set to it, the default key, known_hosts and config are those that
-   * let `ssh://user@127.0.0.1:port` in.
+   * A home directory for a client: with `HOME` set to it, the default key, known_hosts and config let
+   * `ssh:user@127.0.0.1:port` in.
    */
   readonly clientHome: string;
   /** The remote home directory. */
@@ -55,7 +55,7 @@ export interface Sshd {
   log(): string;
   /** The front machine dies: server and sessions are killed; commands that they started live on. */
   kill(): void;
-  /** The same machine is back on the same port, by choice with another host key. */
+  /** The same machine is back on the same port, optionally with another host key. */
   restart(options?: { newHostKey?: boolean }): Promise<void>;
   /** Every connection dies; the server stays. */
   killSessions(): void;
@@ -65,7 +65,7 @@ export interface Sshd {
   stop(): Promise<void>;
 }
 
-/** Why no private sshd can run here, or undefined. */
+/** Why a private sshd cannot run here, or undefined. */
 export function sshdMissing(): string | undefined {
   return existsSync(SSHD) ? undefined : `${SSHD} is not installed (Debian: openssh-server)`;
 }
@@ -118,7 +118,7 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
       try {
         process.kill(pid, name);
       } catch {
-        // It ended by itself between the look and the signal.
+        // It exited by itself between the check and the signal.
       }
     }
   };
@@ -161,8 +161,8 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
 }
 
 /**
- * What sshd starts in place of the client's command: it moves to the scratch home, which sshd itself enters only
- * from /etc/passwd, and hands the command to the shell as sshd would.
+ * What sshd starts in place of the client's command: it changes to the scratch home (sshd itself takes the home only
+ * from /etc/passwd) and passes the command to the shell as sshd would.
  */
 function loginWrapper(options: SshdOptions): string {
   const exports = Object.entries(options.env ?? {}).map(([name, value]) => `export ${name}=${shellQuote(value)}\n`);

@@ -10,8 +10,8 @@ export function skipWithoutUml(): boolean {
 const ENDED = 'the command ended with';
 
 /**
- * Runs a command as root under a kernel of its own, user-mode Linux: on this machine's files, which it may write, with a /run
- * and processes that are nobody else's, and control groups of the second generation alone.
+ * Runs a command as root under its own kernel, user-mode Linux: on this machine's files, which it may write, with its
+ * own /run and processes, and cgroup v2 only.
  */
 export function underOwnKernel(
   command: readonly string[],
@@ -39,7 +39,7 @@ export function underOwnKernel(
       try {
         if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
       } catch {
-        // It is no more.
+        // It no longer exists.
       }
     };
     const timer = setTimeout(end, options.timeoutMs);

@@ -23,7 +23,7 @@ it('goes on from the last whole checkpoint of an earlier attempt, with its strea
   await checkpoints.keep(ID, 1, [came('output', 'deep/state $(x)', '1'), came('stdout', 'out', 'one\n')]);
   expect(await checkpoints.filesFor(ID, 1)).toBeUndefined();
   const second = [came('output', 'deep/state $(x)', '2'), came('stdout', 'out', 'two\n')];
-  // As after a crash: it was begun, and it is done twice.
+  // As after a crash: it was started, and is done twice.
   mkdirSync(join(dir, 'kept/7.2/2.new/files'), { recursive: true });
   await checkpoints.keep(ID, 2, second);
   await checkpoints.keep(ID, 2, second);

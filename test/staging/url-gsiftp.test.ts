@@ -99,7 +99,7 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     const part = new Part(join(dir, 'waits'));
     await part.drop();
     const here = () => (existsSync(part.path) ? statSync(part.path).size : 0);
-    // The connection goes when some of it has come.
+    // The connection is lost when part of it has arrived.
     const cut = new AbortController();
     const watch = setInterval(() => here() > 0 && cut.abort(), 1);
     const broken = await failure(fetch(path, 'waits', { proxyFile: brief, signal: cut.signal }));

@@ -8,7 +8,7 @@ import { some } from '../slow.ts';
 import { type CorpusCase, environmentOf, layOut, readCorpus } from './corpus.ts';
 import { DIFFERENCES, UNRECORDED } from './differences.ts';
 
-/** In the slow run every case, else some, and all that have words of their own. */
+/** A slow run takes every case; otherwise a sample, and all with their own arguments. */
 const all = readCorpus().filter(({ flags = [] }) => !flags.includes('random') && !flags.includes('time'));
 const worded = all.filter(({ argv = [] }) => argv.length > 0);
 const CASES = [...new Set([...worded, ...some(all, 60)])];
@@ -46,7 +46,7 @@ function adsIn(text: string): Record<string, string>[] {
     });
 }
 
-/** What differs, in attributes that do not tell of the machine. */
+/** Differences in attributes that do not depend on the machine. */
 async function differences(test: CorpusCase): Promise<string[]> {
   const { argv = [], flags = [] } = test;
   const words = flags.includes('nojobsub')

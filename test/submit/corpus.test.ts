@@ -20,7 +20,7 @@ function adDifferences(test: CorpusCase, ours: Answer): string[] {
   });
 }
 
-/** What a user would see to be different from condor_submit, one line each. */
+/** What a user would see that differs from condor_submit, one line each. */
 async function differences(test: CorpusCase): Promise<string[]> {
   const ours = await answer(test);
   const refused = DIFFERENCES[test.name]?.error;
@@ -54,7 +54,7 @@ describe('what condor_submit 25.14 answered', () => {
       const ours = /^on Line (\d+) of job\.sub/.exec((await answer(test)).message)?.[1];
       if (ours !== line) wrong.push(`${test.name}: line ${ours} instead of ${line}`);
     }
-    // The real one counts to the end of a statement or a list; ours says where it begins.
+    // The real one counts to the end of a statement or a list; ours reports where it starts.
     expect(wrong).toEqual([
       '00basic/line continuation with comment inside: line 3 instead of 4',
       '01queue/in multiline close paren on item line: line 3 instead of 4',

@@ -23,12 +23,12 @@ export interface CorpusCase {
   readonly dirs?: readonly string[];
   readonly flags?: readonly string[];
   readonly stderr?: string;
-  /** Jobs that it counted, where it printed no ads for them. */
+  /** Jobs that it counted, if it printed no ads for them. */
   readonly jobs?: number;
   readonly ads: readonly Ad[];
 }
 
-/** Each ad is stored as its difference from the one before it; the first, from the plainest job's. */
+/** Each ad is stored as its difference from the previous one; the first, from that of the plainest job. */
 export function readCorpus(): CorpusCase[] {
   const [first = '{}', ...lines] = readFileSync(new URL('../fixtures/submit.jsonl', import.meta.url), 'utf8')
     .trim()
@@ -53,7 +53,7 @@ export interface Answer {
   readonly late: boolean;
 }
 
-/** The command line, read as the command reads it. */
+/** The command line, parsed as the command parses it. */
 async function fromArguments({ argv = [], flags }: CorpusCase): Promise<Told> {
   const words = flags?.includes('nojobsub')
     ? argv
@@ -65,7 +65,7 @@ async function fromArguments({ argv = [], flags }: CorpusCase): Promise<Told> {
   return submitTold(parsed.argv as string[], parsed.flags);
 }
 
-/** Lays a case's files out in a directory, and reads its description there. */
+/** Writes a case's files to a directory, and reads its description there. */
 export async function answer(test: CorpusCase, policy: SubmitRequest['policy'] = {}): Promise<Answer> {
   const temporary = mkdtempSync(join(tmpdir(), 'gs-'));
   const root = join(temporary, 'dir');
@@ -88,7 +88,7 @@ export function layOut(test: CorpusCase, root: string): void {
   }
 }
 
-/** The environment that the cases were recorded in, with what the case adds. */
+/** The environment that the cases were recorded in, with the case's additions. */
 export function environmentOf(test: CorpusCase): Record<string, string> {
   return {
     PATH: '/usr/bin:/bin',

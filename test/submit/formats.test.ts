@@ -5,7 +5,7 @@ import { filenameParts } from '../../src/submit/filename.ts';
 import { isFormat, printf } from '../../src/util/printf.ts';
 import { sizeOf } from '../../src/submit/calculate.ts';
 
-/** What the shell's own printf says: C's. */
+/** The output of the shell's own printf: C's. */
 function shellPrintf(pairs: readonly (readonly [string, string])[]): string[] {
   const words = pairs.flatMap(([format, value]) => [`${format}\\n`, value]);
   const script = 'while [ $# -gt 0 ]; do printf "$1" "$2"; shift 2; done';

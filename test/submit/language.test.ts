@@ -207,7 +207,7 @@ describe('macros', () => {
       { line: 3, message: '$REAL() macro: two does not evaluate to an real! (job 3, and 5 more like it)' },
     ];
     expect(cluster.warnings).toEqual(said);
-    // Whoever reads the jobs again is told no more.
+    // A second reading of the jobs repeats no warnings.
     expect([...cluster.procs()]).toHaveLength(12);
     expect(cluster.warnings).toEqual(said);
   });

@@ -56,7 +56,7 @@ describe('a cluster', () => {
       .length;
     const { user, system } = process.cpuUsage(start);
     expect(made).toBe(10_000);
-    // 0.1 s on the machine that it was measured on; the limit only catches a change of kind.
+    // 0.1 s on the machine where it was measured; the limit only catches a change of complexity.
     expect((user + system) / 1e6).toBeLessThan(1.5);
   });
 });

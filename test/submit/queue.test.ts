@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { column, jobs, refusal, submit, world } from './support.ts';
 
-/** What the jobs' arguments are, for `queue …` and what comes after it. */
+/** The jobs' arguments, for `queue …` and what follows it. */
 function queued(queue: string, args = '$(x)', more: Parameters<typeof column>[2] = {}): (string | undefined)[] {
   return column('Args', `arguments = [${args}]\nqueue ${queue}`, more).map((text) => text?.slice(2, -2));
 }
@@ -38,7 +38,7 @@ describe('queue', () => {
     expect(queued('X IN (\n a b # c\n# no\n\n d,e\n)')).toEqual(['a', 'b', '#', 'c', 'd', 'e']);
     expect(queued('in (a b)', '$(Item)')).toEqual(['a', 'b']);
     expect(queued('2 x in (a b)', '$(x)$(Step)')).toEqual(['a0', 'a1', 'b0', 'b1']);
-    // Only a parenthesis at the front makes a list of many lines.
+    // Only a leading parenthesis starts a list of several lines.
     expect(queued('in in (a b)', '$(Item)')).toEqual(['in', '(a', 'b)']);
   });
 

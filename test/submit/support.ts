@@ -2,7 +2,7 @@ import { GryphusError } from '../../src/errors.ts';
 import { type Cluster, fullAds, parseSubmit, type SubmitRequest } from '../../src/submit/api.ts';
 import { memoryWorld } from './memory-world.ts';
 
-/** A world with a program `job.sh` in /d, and what a test adds. */
+/** A world with a program `job.sh` in /d, and the test's additions. */
 export function world(files: Record<string, string> = {}, environment: Record<string, string> = {}) {
   const script = '#!/bin/sh\nexit 0\n';
   const run = (argv: readonly string[]) => {
@@ -33,7 +33,7 @@ export function expansion(text: string, lines = '', more?: Partial<SubmitRequest
   return column('JobDescription', `${lines}\ndescription = [${text}]\nqueue`, more)[0]?.slice(2, -2);
 }
 
-/** The error that a description is refused with; fails the test when it is taken. */
+/** The error with which a description is refused; fails the test if it is accepted. */
 export function refusal(lines: string, more?: Partial<SubmitRequest>): GryphusError {
   try {
     jobs(lines, more);

@@ -8,15 +8,15 @@ import { GryphusError } from '../../src/errors.ts';
 import type { Transport } from '../../src/transport/contract.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 
-/** What the suite needs of one way to reach a machine whose files this process sees too. */
+/** What the suite needs of one way to reach a machine whose files this process also sees. */
 export interface Subject {
   /** A new transport to the same machine; the suite closes it. */
   open(): Promise<Transport>;
-  /** Where files may be put at the far side. */
+  /** Where files may be put at the other end. */
   readonly remoteDir: string;
-  /** Whether the way tells that a signal ended a command; else the exit status is 128 + signal. */
+  /** Whether the transport reports that a signal ended a command; otherwise the exit status is 128 + signal. */
   readonly tellsSignals: boolean;
-  /** Ends every connection at once, where there is one. */
+  /** Ends every connection at once, if there is one. */
   readonly cut?: () => void;
   /** The machine goes away and comes back. */
   readonly down?: () => void;
@@ -24,7 +24,7 @@ export interface Subject {
   stop(): Promise<void>;
 }
 
-/** File names that are legal, and trouble for whoever builds command lines. */
+/** File names that are legal, and trouble for anything that builds command lines. */
 export const NAMES = [
   'plain',
   'with space',
@@ -220,7 +220,7 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
         expect(starts[0]).toBeGreaterThan(4_000_000);
         expect(readFileSync(to).equals(bytes)).toBe(true);
       }
-      // A part of other bytes is not built upon.
+      // A part with different bytes is not continued.
       const abort = new AbortController();
       const stop = { signal: abort.signal, onProgress: (done: number) => done > 12_000_000 && abort.abort() };
       await expect(transport.put(here('cut'), there('other'), stop)).rejects.toMatchObject({ code: 'interrupted' });
@@ -296,7 +296,7 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
 
 const codeOf = (thrown: unknown): string => (thrown as GryphusError).code;
 
-/** Waits until nobody writes to a file any more: what was under way when a transfer was given up still arrives. */
+/** Waits until a file is no longer written: what was under way when a transfer was cancelled still arrives. */
 async function quiet(file: string): Promise<void> {
   let before = -1;
   const settled = (): boolean => {

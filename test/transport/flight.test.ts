@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Flight } from '../../src/transport/flight.ts';
 
-/** What a line of so many blocks a second, and so long a way, comes to: each answer's time grows with what is in line before it. */
+/** A line with this many blocks a second and this latency: each answer's time grows with what is queued before it. */
 function settled(perSecond: number, wayMs: number): { readonly most: number; readonly waitMs: number } {
   const flight = new Flight();
   const time = () => wayMs + (flight.most / perSecond) * 1000;

@@ -8,7 +8,7 @@ import { shellQuote } from '../../src/util/shell-quote.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { NAMES } from './conformance.ts';
 
-/** Shells that people have at sites, with a start file of each that speaks when it must not. */
+/** Shells that people have at sites, each with a start file that prints when it must not. */
 const SHELLS: readonly { shell: string; startFile: string; noise: string }[] = [
   { shell: '/bin/bash', startFile: '.bashrc', noise: 'echo "Welcome! \'$USER\'"; echo grumble >&2' },
   { shell: '/bin/dash', startFile: '.profile', noise: '' },

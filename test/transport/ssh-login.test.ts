@@ -31,7 +31,7 @@ afterEach(async () => {
 });
 
 let configs = 0;
-/** A transport to `sshd` by a configuration of its own. */
+/** A transport to `sshd` with its own configuration. */
 async function by(lines: readonly string[], options: TransportOptions, host = 'site'): Promise<Transport> {
   const sshConfigFile = join(dir, `config-${configs++}`);
   writeFileSync(sshConfigFile, `${lines.join('\n')}\n${readFileSync(sshd.sshConfigFile, 'utf8')}`);
@@ -46,7 +46,7 @@ const outcome = (transport: Transport): Promise<string> =>
     (thrown: { code: string; message: string }) => `${thrown.code}: ${thrown.message}`,
   );
 
-/** A key in a file of its own whose public half the server takes, or not. */
+/** A key in its own file whose public half the server accepts, or not. */
 function key(name: string, options: { authorized: boolean; passphrase?: string; type?: 'rsa' | 'ecdsa' }): string {
   const file = makeKey(dir, name, options);
   if (options.authorized) {
@@ -58,7 +58,7 @@ function key(name: string, options: { authorized: boolean; passphrase?: string; 
 
 describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
   const only = (file: string): string[] => ['Match all', `IdentityFile ${file}`, 'IdentitiesOnly yes', 'Match all'];
-  /** The configuration of the server without the key that it lets in. */
+  /** The configuration of the server without the key that it accepts. */
   async function withKey(file: string, options: TransportOptions = {}, more: string[] = []): Promise<Transport> {
     const sshConfigFile = join(dir, `config-${configs++}`);
     const base = readFileSync(sshd.sshConfigFile, 'utf8').replace(/^ *IdentityFile .*$/m, '');
@@ -213,7 +213,7 @@ describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
           return await outcome(opening);
         };
         expect(await outcomeNow()).toBe('in');
-        // Keys are exchanged anew, several times, on the same connection.
+        // Keys are exchanged again, several times, on the same connection.
         const result = await opened.at(-1)?.run('head -c 8000000 /dev/zero; cat', { stdin: Buffer.alloc(4_000_000) });
         expect(result?.stdout.length).toBe(12_000_000);
         sign('another.example.org');

@@ -14,7 +14,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(dir, { recursive: true }));
 
-/** A file system of 2 MiB, which only root can make. */
+/** A file system of 2 MiB, which only root can create. */
 function smallDisk(path: string): boolean {
   mkdirSync(path);
   try {

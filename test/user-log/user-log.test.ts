@@ -68,7 +68,7 @@ describe("HTCondor's own logs", () => {
   });
 });
 
-/** As a line can hold it: a next-line character in it becomes a blank. */
+/** As a line can represent it: a next-line character in it becomes a blank. */
 const text = fc
   .string({ unit: 'grapheme' })
   .map(oneLine)

@@ -9,7 +9,7 @@ it('writes a name of any bytes as text, and finds the bytes again', () => {
     fc.property(fc.uint8Array({ minLength: 1, maxLength: 20 }), (bytes) => {
       const name = Buffer.from(bytes);
       const text = nameText(name);
-      // A name that has such a word of itself is found under its own spelling first.
+      // A name that itself contains such a word is found under its own spelling first.
       fc.pre(!name.includes('%'));
       expect(nameBytes(text) ?? Buffer.from(text)).toEqual(name);
     }),

@@ -7,7 +7,7 @@ interface Ground {
   files(): readonly string[];
 }
 
-/** What of a case's outcome is not as in the real one, one line each. */
+/** How a case's outcome differs from the real one, one line for each difference. */
 export function differences(one: CorpusCase, outcome: Outcome, stage: Ground): readonly string[] {
   const found: string[] = [];
   const same = (what: string, real: unknown, ours: unknown): void => {
@@ -27,13 +27,15 @@ export function differences(one: CorpusCase, outcome: Outcome, stage: Ground): r
 
 type Same = (what: string, real: unknown, ours: unknown) => void;
 
-/** The code with which DAGMan ended; where it crashed, hung or was put back into the queue, what ends here instead. */
+/**
+ * DAGMan's exit code; if it crashed, hung or was put back into the queue, the exit code that is expected here instead.
+ */
 function realExit(exit: CorpusCase['dagman_exit']): number | undefined {
   if (exit === null) return undefined;
   if (typeof exit === 'number') return exit;
   const requeued = /^exited (\d+) and requeued/.exec(exit);
   if (requeued !== null) return Number(requeued[1]);
-  // A crash is one clear error here. A removed DAG, also one that would wait for ever, ends with 2.
+  // A crash there is one clear error here. A removed DAG, even one that would wait for ever, exits with 2.
   return exit.startsWith('signal') ? 1 : 2;
 }
 
@@ -58,7 +60,7 @@ function byName(a: readonly [string, number], b: readonly [string, number]): num
   return a[0] < b[0] ? -1 : 1;
 }
 
-/** Node names in the corpus have what is not ASCII in octal. */
+/** Node names in the corpus have non-ASCII characters in octal. */
 function fromOctal(name: string): string {
   const bytes = name.replaceAll(/\\([0-7]{3})/g, (_all, octal: string) =>
     String.fromCharCode(Number.parseInt(octal, 8)),
@@ -89,9 +91,9 @@ function compareFiles(one: CorpusCase, stage: Ground, same: Same): void {
   for (const [name, text] of Object.entries(one.outputs)) compareOutput(name, text, stage, same);
 }
 
-/** Files that jobs, scripts and DAGMan made: the lines, in any order, and of waiting jobs only that they began. */
+/** Files that jobs, scripts and DAGMan wrote: their lines in any order; for waiting jobs, only that they started. */
 function compareOutput(name: string, text: string, stage: Ground, same: Same): void {
-  // These show the attributes of HTCondor's own job, and its user log, which the queue writes.
+  // These show attributes of HTCondor's own job, and its user log, which the queue writes.
   if (/^ad\.|my\.log$|\.out$|\.ns$/.test(basename(name))) return;
   const lines = (file: string): readonly string[] =>
     maskDate(file)
@@ -120,7 +122,7 @@ function maskJobstate(text: string): string {
   });
 }
 
-/** Lines of different nodes may come in any order, those of one may not. */
+/** Lines of different nodes may come in any order, those of one node may not. */
 function byNode(log: string): Record<string, readonly string[]> {
   const nodes: Record<string, string[]> = {};
   for (const line of log.split('\n')) {

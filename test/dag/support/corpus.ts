@@ -65,7 +65,7 @@ export type Step = {
   readonly wait?: boolean;
 };
 
-/** What one submit of a case came to here. */
+/** The outcome of one submit of a case here. */
 export interface Outcome {
   /** Why the submit was refused. */
   readonly refused: string | undefined;
@@ -75,10 +75,10 @@ export interface Outcome {
   readonly world: Submitter | undefined;
 }
 
-/** What was submitted, in order; a node with several jobs once. */
+/** What was submitted, in order; a node with several jobs appears once. */
 export interface Submitter {
   readonly submits: readonly { readonly node: string; readonly procs: number }[];
-  /** The order of so many is what it must be, the order of the others hangs on who ran faster; all unless told. */
+  /** How many entries have a determined order; the order of the rest depends on timing. Default: all. */
   readonly certain?: number;
 }
 
@@ -167,7 +167,7 @@ export class Stage {
     const behaviour = new ShellBehaviour(root, this.bin);
     const world = new SimWorld(behaviour, diskFiles(root));
     prepare(world);
-    // The manager is asynchronous only where the world is: a sub-DAG in this world has ended when its promise is asked.
+    // The manager is asynchronous only if the world is: in this world, a sub-DAG has ended when its promise is awaited.
     const inner = new Map<string, number>();
     for (;;) {
       const wanted: DagRun[] = [];
@@ -191,7 +191,7 @@ export class Stage {
   }
 }
 
-/** Thrown out of a manager, which goes on from its journal once the sub-DAG has been run. */
+/** Thrown from a manager, which continues from its journal once the sub-DAG has run. */
 class SubdagWanted extends Error {
   readonly root: string;
   readonly key: string;
@@ -204,7 +204,7 @@ class SubdagWanted extends Error {
   }
 }
 
-/** The command line, read as `gryphus dag submit` reads it. */
+/** The command line, parsed as `gryphus dag submit` parses it. */
 async function parseArgv(
   argv: readonly string[],
   dagmanId: number,

@@ -1,4 +1,4 @@
-/** A node of a random DAG; what it does in attempt n is entry n of its lists, the last one ever after. */
+/** A node of a random DAG; in attempt n it does entry n of its lists, and from then on the last one. */
 export interface ModelNode {
   readonly parents: readonly number[];
   readonly job: readonly number[];
@@ -49,14 +49,14 @@ export function dagText(dag: ModelDag): string {
 
 export interface Expected {
   readonly status: Readonly<Record<string, string>>;
-  /** How often each node's jobs are submitted; nodes without are left out. */
+  /** How often each node's jobs are submitted; nodes with no submits are left out. */
   readonly submits: Readonly<Record<string, number>>;
   readonly exitCode: number;
 }
 
 type End = 'done' | 'error' | 'stopped' | 'futile' | 'unready';
 
-/** What must come of a DAG, by thinking node after node: no events, no time, no order. */
+/** The expected outcome of a DAG, derived node by node: no events, no time, no order. */
 export function expected(dag: ModelDag): Expected {
   const ends: End[] = [];
   const submits: Record<string, number> = {};

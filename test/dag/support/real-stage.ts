@@ -51,7 +51,7 @@ export class RealStage {
     return this.#agent.run(args, { cwd: this.root });
   }
 
-  /** Plays all steps of a case; the outcome of the last submit. */
+  /** Plays all steps of a case; returns the outcome of the last submit. */
   async play(one: CorpusCase): Promise<Outcome> {
     const hangs = typeof one.dagman_exit === 'string' && one.dagman_exit.startsWith('still');
     let outcome: Outcome | undefined;
@@ -67,7 +67,9 @@ export class RealStage {
     return outcome;
   }
 
-  /** `removedIn`: the case in which this submit is removed, once what was recorded before its removal has happened. */
+  /**
+   * `removedIn`: the case in which this submit is removed, once everything recorded before its removal has happened.
+   */
   async #submit(argv: readonly string[], removedIn: CorpusCase | undefined): Promise<Outcome> {
     const primary = argv.find((word) => word.endsWith('dag') && !word.startsWith('-')) ?? 'x.dag';
     const running = this.run('dag', 'submit', ...argv, '--wait');
@@ -101,11 +103,14 @@ interface Sign {
   /** `log`: the node jobs' log. */
   readonly file: string;
   readonly text: string;
-  /** More often than so many times less one. */
+  /** How often it appears, as a minimum. */
   readonly times: number;
 }
 
-/** What the recording says had happened when its DAG was removed: its submits, its holds, and what it waited for. */
+/**
+ * What had happened, according to the recording, when its DAG was removed: its submits, its holds, and what it waited
+ * for.
+ */
 function beforeRemoval(one: CorpusCase): readonly Sign[] {
   const signs: Sign[] = [{ file: 'log', text: '\n    [ DAGNodeName = ', times: (one.submit_order ?? []).length }];
   if (/JobProcsHeld = [1-9]/.test(one.node_status ?? '')) signs.push({ file: 'log', text: '\n012 (', times: 1 });
@@ -116,8 +121,8 @@ function beforeRemoval(one: CorpusCase): readonly Sign[] {
 }
 
 /**
- * The submits of a node jobs' log, in the order of their clusters; `certain`: of how many the order does not hang on
- * which of two jobs that ran side by side ended first.
+ * The submits in a node jobs' log, in order of their clusters; `certain`: how many of them have an order that does not
+ * depend on which of two parallel jobs ended first.
  */
 function submitsIn(log: string): Submitter & { readonly certain: number } {
   const found = new Map<number, { node: string; procs: number }>();

@@ -18,7 +18,7 @@ function names(list: readonly string[]): string {
     .join('');
 }
 
-/** A command as HTCondor's DagParser prints one of its own (`BaseDagCommand::GetDetails`). */
+/** A command, printed as HTCondor's DagParser prints its own (`BaseDagCommand::GetDetails`). */
 export function said(command: Command): string {
   switch (command.cmd) {
     case 'node': {

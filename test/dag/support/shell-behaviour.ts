@@ -8,14 +8,14 @@ import type { SimBehaviour, SimJob, SimScript, SimSubmit } from './sim-world.ts'
 import { argumentWords, describe } from './submit-text.ts';
 
 /**
- * Really runs the programs of nodes and scripts, with the shell's own `sleep` replaced by one that only notes how long:
- * the simulated clock does the waiting.
+ * Really runs the programs of nodes and scripts, but replaces the shell's `sleep` by one that only records its
+ * duration: the simulated clock does the waiting.
  */
 export class ShellBehaviour implements SimBehaviour {
   private readonly root: string;
   private readonly bin: string;
   private readonly slept: string;
-  /** Runs the DAG manager of a SUBDAG to its end: its exit code. */
+  /** Runs the DAG manager of a SUBDAG to completion; returns its exit code. */
   runSubdag: (request: NodeSubmit) => number = () => 1;
 
   constructor(root: string, bin: string) {

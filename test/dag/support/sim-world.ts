@@ -17,7 +17,7 @@ export interface SimJob {
   readonly startAfter: number;
   /** undefined: it never starts. */
   readonly run: { readonly duration: number; readonly end: Ending } | undefined;
-  /** Held instead of its end. */
+  /** Held instead of ending. */
   readonly heldAtEnd?: string;
 }
 
@@ -30,13 +30,13 @@ export interface SimScript {
   readonly output?: string;
 }
 
-/** What the simulated world does with what it is asked for. */
+/** What the simulated world does on request. */
 export interface SimBehaviour {
   submit(request: NodeSubmit, at: number): SimSubmit;
   script(run: ScriptRun, at: number): SimScript;
 }
 
-/** A crash: thrown out of the world's own calls. */
+/** A crash: thrown from the world's own calls. */
 export class Killed extends Error {}
 
 interface Due {
@@ -85,8 +85,8 @@ export class MemoryJournal implements Journal {
 }
 
 /**
- * A queue, jobs and scripts on a simulated clock. The queue and its event stream are durable and live on when a manager
- * is killed; scripts die with it. `killAt` counts the calls of the world: the manager is killed before, or in the middle
+ * A queue, jobs and scripts on a simulated clock. The queue and its event stream are durable and survive a killed
+ * manager; scripts die with it. `killAt` counts the calls of the world: the manager is killed before, or in the middle
  * of, that call.
  */
 export class SimWorld implements DagWorld {
@@ -105,11 +105,11 @@ export class SimWorld implements DagWorld {
   private scriptsAlive: { run: ScriptRun; dueOrder: number }[] = [];
   readonly removedClusters: number[] = [];
   readonly shown: Readonly<Record<string, string>>[] = [];
-  /** What the user asked for: it stands in the queue, and every manager hears of it. */
+  /** What the user requested: it is stored in the queue, and every manager receives it. */
   private readonly control: { readonly at: number; readonly happening: Happening }[] = [];
   calls = 0;
   killAt: number | undefined;
-  /** Simulated milliseconds after which the world gives up waiting for a DAG that hangs. */
+  /** Simulated milliseconds after which the world stops waiting for a DAG that hangs. */
   patience = 3_600_000;
   private readonly began = this.clock;
 
@@ -126,7 +126,7 @@ export class SimWorld implements DagWorld {
     };
   }
 
-  /** A new manager begins: what was alive in the old one is gone. */
+  /** A new manager starts: what was alive in the old one is gone. */
   reborn(): void {
     this.due = this.due.filter((d) => d.cluster !== undefined);
     for (const { at, happening } of this.control) this.schedule(Math.max(at, this.clock), () => happening);

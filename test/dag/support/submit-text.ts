@@ -1,4 +1,4 @@
-/** As much of the submit language as the corpus' node descriptions use. */
+/** The part of the submit language that the corpus' node descriptions use. */
 export interface Described {
   readonly values: ReadonlyMap<string, string>;
   readonly count: number;
@@ -50,7 +50,7 @@ export function describe(text: string, before: readonly Macro[], after: readonly
   };
 }
 
-/** The words of `arguments`, of either form; undefined where the old form has a bare double quote. */
+/** The words of `arguments`, in either syntax; undefined if the old syntax contains a bare double quote. */
 export function argumentWords(text: string): readonly string[] | undefined {
   if (text.startsWith('"') && text.endsWith('"')) return quotedWords(text.slice(1, -1).replaceAll('""', '"'));
   if (/(^|[^\\])"/.test(text)) return undefined;
@@ -60,7 +60,7 @@ export function argumentWords(text: string): readonly string[] | undefined {
     .filter((word) => word !== '');
 }
 
-/** The new form: single quotes keep blanks together, two of them are one. */
+/** The new syntax: single quotes keep blanks together; two of them stand for one. */
 function quotedWords(text: string): readonly string[] {
   const parts = text.match(/(?:'(?:[^']|'')*'|[^\s'])+/g) ?? [];
   return parts.map((part) =>

@@ -9,7 +9,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 let number = 0;
 const fresh = () => join(dir, `journal-${number++}`);
 
-/** All that it owes: the text of each log, in order. */
+/** All pending text: that of each log, in order. */
 async function owedBy(journal: LogJournal): Promise<Record<string, string>> {
   const owed: Record<string, string> = {};
   for (const path of journal.owed()) {
@@ -95,7 +95,7 @@ describe('the journal of what users’ logs are owed', () => {
       expect(after.accepted?.from).toBe(size === whole ? '2-0' : '1-0');
       expect(after.owes('/b')).toBe(size === whole);
       expect(await after.next('/a')).toEqual({ text: 'one\n', count: 1, size: 7 });
-      // What it was cut off at does not come back with the next batch.
+      // The part that was cut off does not return with the next batch.
       await after.accept({ from: '3-0', last: '3-5' }, [{ path: '/c', text: 'three\n' }], 3);
       await after.close();
       const again = await LogJournal.open(cut);
