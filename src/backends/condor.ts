@@ -94,7 +94,7 @@ function sentence(message: string): string {
     .split('\n')
     .map((line) => line.replace(/^(Submitting job\(s\)|ERROR:)+ */, '').trim())
     .filter((line) => line !== '' && !line.startsWith('To monitor your'));
-  return lines.length === 0 ? 'condor_submit failed without a word' : [...new Set(lines)].slice(0, 3).join('; ');
+  return lines.length === 0 ? 'condor_submit failed without a message' : [...new Set(lines)].slice(0, 3).join('; ');
 }
 
 /**
@@ -160,6 +160,6 @@ function accountOf(line: string): Account | undefined {
   if (status === '4') return { ...id, by: bySignal === 'true' ? 'vanished' : 'itself', message: how };
   if (!/PeriodicRemove/i.test(reason)) return { ...id, by: 'cancelled', message: reason };
   // Our own periodic_remove has only two reasons: over its time limit, or idle after it had started.
-  if (last === '2') return { ...id, by: 'timeout', message: 'it ran longer than it had asked for' };
+  if (last === '2') return { ...id, by: 'timeout', message: 'it exceeded the run time that it requested' };
   return { ...id, by: 'preempted', message: 'the pool evicted it; it was not started again' };
 }

@@ -26,7 +26,7 @@ function queueEntry(state: string): QueueEntry {
     case 'VANISHED':
       return { is: 'ended', by: 'vanished', message: 'its process is gone and left no exit status' };
     case 'NODE_FAIL':
-      return { is: 'ended', by: 'node-fail', message: 'the machine was started again while it ran' };
+      return { is: 'ended', by: 'node-fail', message: 'the machine was rebooted while it ran' };
     default:
       return { is: 'unclear', message: state };
   }

@@ -86,7 +86,7 @@ function refusalOf(status: number, text: string): Refusal | 'unclear' {
     lines
       .filter((line) => line !== '')
       .slice(0, 3)
-      .join('; ') || 'gryphus submit failed without a word';
+      .join('; ') || 'gryphus submit failed without a message';
   if (status === 127) {
     return { kind: 'never', code: 'site-refused', message: `gryphus was not found at the site: ${message}` };
   }
@@ -107,7 +107,7 @@ function accountOf(line: string): Account | undefined {
   const account = condor.accountOf?.(line);
   const [, code = '', message = ''] = / held (\d+) (.*)$/.exec(line) ?? [];
   if (account !== undefined && code === '' && /PeriodicRemove/i.test(line)) {
-    return { ...account, by: 'timeout', message: 'it ran longer than it had asked for' };
+    return { ...account, by: 'timeout', message: 'it exceeded the run time that it requested' };
   }
   const by = causeOf(code, message);
   return account === undefined || by === undefined ? account : { ...account, by, message };

@@ -67,7 +67,7 @@ function sentence(message: string): string {
     .split('\n')
     .map((line) => line.trim())
     .filter((line) => line !== '');
-  return lines.length === 0 ? 'bsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+  return lines.length === 0 ? 'bsub failed without a message' : [...new Set(lines)].slice(-3).join('; ');
 }
 
 /** `STAT|EXIT_CODE|EXEC_HOST|EXIT_REASON|PEND_REASON`; an empty field is a dash. */
@@ -83,7 +83,7 @@ function queueEntry(rest: string): QueueEntry {
     case 'FWD_PEND':
       return { is: 'waiting', message: why || state };
     case 'PSUSP':
-      return { is: 'held', message: why || 'suspended while it waits' };
+      return { is: 'held', message: why || 'suspended while pending' };
     case 'RUN': {
       // `4*host1:host2`
       const host = hosts.split(':')[0]?.replace(/^\d+\*/, '') ?? '';
@@ -95,9 +95,9 @@ function queueEntry(rest: string): QueueEntry {
     case 'DONE':
       return { is: 'ended', by: 'itself', message: state };
     case 'EXIT':
-      // It was killed while it waited, so no host is named; older releases of LSF give no reason.
+      // It was killed while pending, so no host is named; older releases of LSF give no reason.
       if (exit === '' && hosts === '' && reason === '')
-        return { is: 'ended', by: 'cancelled', message: 'killed while it waited' };
+        return { is: 'ended', by: 'cancelled', message: 'killed while pending' };
       return { is: 'ended', by: causeOf(reason), message: [`EXIT ${exit}`, reason].filter(Boolean).join(': ') };
     default:
       return { is: 'unclear', message: rest };

@@ -66,7 +66,12 @@ function isEnding({ comment, exit, substate }: Fields): boolean {
 export const RERUN = /^6[0-3]$/;
 /** What qdel appends to the comment. */
 export const DELETED = / and terminated( by \S+)?$/;
-const NAMES: Readonly<Record<string, string>> = { Q: 'queued', H: 'held', W: 'waiting for its time', S: 'suspended' };
+const NAMES: Readonly<Record<string, string>> = {
+  Q: 'queued',
+  H: 'held',
+  W: 'waiting for its start time',
+  S: 'suspended',
+};
 
 /** A line `TAG ID STATE|…` of the history; undefined if the job has not ended. */
 export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by']): Account | undefined {
@@ -78,7 +83,7 @@ export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by'
 }
 
 function endWords({ state, exit, comment }: Fields): string {
-  const never = state === 'X' ? 'it is over' : 'it never ran';
+  const never = state === 'X' ? 'it has finished' : 'it never ran';
   const status = exit === '' ? never : `exit status ${exit}`;
   // Torque puts this comment on every job that started.
   return comment === '' || comment.startsWith('Job started on ') ? status : `${comment} (${status})`;

@@ -72,5 +72,5 @@ delete_jobs() { # $1 how, $2 tags, then qdel's options for forgetting a job; the
 is_hung() { # $1 status: waits the full time only once
   case $1 in 124 | 137) ;; *) return 1 ;; esac
   failed=1 left=$((left - most)) most=3
-  say 'qdel gives no answer' >&2
+  say 'qdel does not answer' >&2
 }

@@ -79,7 +79,7 @@ function sentence(message: string): string {
     .split('\n')
     .map((line) => line.replace(/^qsub: /, '').trim())
     .filter((line) => line !== '');
-  return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+  return lines.length === 0 ? 'qsub failed without a message' : [...new Set(lines)].slice(-3).join('; ');
 }
 
 /**

@@ -17,37 +17,37 @@ const REMEDIES: readonly (readonly [words: RegExp, remedy: string, asked: readon
   ],
   [
     /unknown resource "?exclusive\b/i,
-    'Remove +WholeNodes: the site cannot give whole nodes by that. Ask for all cores of a node: request_cpus in the submit file',
+    'Remove +WholeNodes: the site cannot allocate whole nodes that way. Request all cores of a node: request_cpus in the submit file',
     ['WholeNodes'],
   ],
   [
     /invalid qos/i,
-    "Name a QOS of yours: --qos in batch_extra_submit_args in the submit file, or `extra_args` in the site's file; or a project that has it: batch_project",
+    "Name a QOS that you may use: --qos in batch_extra_submit_args in the submit file, or `extra_args` in the site's file; or a project that has it: batch_project",
     [EXTRA, 'BatchProject'],
   ],
   [
     /invalid account|invalid project|project .*(does not exist|not allowed|no hours|exhausted)|unknown project|denied.*project|AssocGrpCPUMinutes|AssocGrpBilling|AssocGrp\w*Minutes|QOSGrp\w*Minutes|QOSNotAllowed|AccountNotAllowed|(account|QOS) not permitted|InvalidAccount|InvalidQOS|accounting_group|insufficient (funds|balance)|allocation/i,
-    "Name a project that may be used there and has hours left: batch_project in the submit file, or `project` in the site's file",
+    "Name a project that you may use there and that has hours left: batch_project in the submit file, or `project` in the site's file",
     ['BatchProject', EXTRA],
   ],
   [
     /(?<!and\/or )time ?limit|PartitionTimeLimit|MaxWall|Reserved for maintenance|walltime|h_rt|run ?limit|RUNLIMIT/i,
-    'Ask for less time: batch_runtime in the submit file',
+    'Request less time: batch_runtime in the submit file',
     ['BatchRuntime', EXTRA],
   ],
   [
     /node configuration is not available|more processors requested|PartitionNodeLimit|PartitionConfig|BadConstraints|Can Never Run|exceeds (queue|server)|violates (queue|server)|MaxCpuPer|MaxMemPer|MaxNodePer|MaxTRESPer|MaxCPUsPerJob|no suitable queues|cannot run .*because it offers only|Memory specification can not be satisfied|Too many processors|insufficient .*resource/i,
-    'Ask for less, of what one host there has: request_cpus, request_memory, request_gpus in the submit file',
+    'Request no more than one host there has: request_cpus, request_memory, request_gpus in the submit file',
     ['RequestCpus', 'RequestMemory', 'RequestGPUs', 'RequestDisk', 'BatchRuntime', EXTRA],
   ],
   [
     /quota exceeded|disk full|no space left|EDQUOT/i,
-    "Make room there, or name another directory: `scratch` in the site's file",
+    "Free some space there, or set another directory: `scratch` in the site's file",
     [],
   ],
   [
     /Setting job owner to "root" is not permitted/,
-    'Log in there as an ordinary user: HTCondor takes no jobs of root',
+    'Log in there as an ordinary user: HTCondor accepts no jobs from root',
     [],
   ],
   [

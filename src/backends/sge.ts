@@ -64,7 +64,7 @@ function sentence(message: string): string {
     .split('\n')
     .map((line) => line.replace(/^(Unable to run job|qsub|error): /, '').trim())
     .filter((line) => line !== '' && line !== 'Exiting.');
-  return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+  return lines.length === 0 ? 'qsub failed without a message' : [...new Set(lines)].slice(-3).join('; ');
 }
 
 /**

@@ -36,5 +36,5 @@ function sentence(message: string): string {
     .split('\n')
     .map((line) => line.replace(/^sbatch: (error: )?/, '').trim())
     .filter((line) => line !== '');
-  return lines.length === 0 ? 'sbatch failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+  return lines.length === 0 ? 'sbatch failed without a message' : [...new Set(lines)].slice(-3).join('; ');
 }

@@ -70,7 +70,7 @@ function sentence(message: string): string {
     )
     .map((line) => line.replace(/^[[' ]*(sbatch: (error: )?|qsub: )?|[\]']$/g, '').trim())
     .filter((line) => line !== '' && line !== 'exiting');
-  return lines.length === 0 ? 'qsub failed without a word' : [...new Set(lines)].slice(-3).join('; ');
+  return lines.length === 0 ? 'qsub failed without a message' : [...new Set(lines)].slice(-3).join('; ');
 }
 
 /**

@@ -100,7 +100,7 @@ export function better(a: Weighed, b: Weighed): number {
 }
 
 function because({ rank, wait, site }: Weighed, suitors: number): string {
-  const of = suitors === 1 ? 'the one site that suits it' : `of ${suitors} sites that suit it`;
+  const of = suitors === 1 ? 'the only suitable site' : `of ${suitors} suitable sites`;
   return `${of}: rank ${rank}, expected wait ${Math.round(wait)} s, cost ${site.cost}`;
 }
 

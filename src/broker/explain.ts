@@ -17,8 +17,8 @@ export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: nu
   const tallies = new Tallies(sites);
   const open = suitors.filter(({ site }) => tallies.room(site, cpusOf(job)) > 0);
   const names = suitors.map(({ site }) => site.name).join(', ');
-  if (open.length > 0) return { summary: `It is about to be given to a site: ${names}.`, details };
-  return { summary: `It waits here until a site that suits it has room for more: ${names}.`, details };
+  if (open.length > 0) return { summary: `It is about to be sent to a site: ${names}.`, details };
+  return { summary: `It waits here until a suitable site can take more: ${names}.`, details };
 }
 
 /** Which sites would take the job but get only one at a time, because jobs failed there. */
@@ -28,7 +28,7 @@ function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): st
     if (load.probationUntil === undefined) return [];
     const until = clockText(load.probationUntil, now);
     return [
-      `Site ${name} is on probation until ${until}: it failed ${counted(load.failures, 'job')} within the last hour, and is given one at a time.`,
+      `Site ${name} is on probation until ${until}: it failed ${counted(load.failures, 'job')} within the last hour, and gets one job at a time.`,
     ];
   });
 }
@@ -51,10 +51,10 @@ export function explainFlood(
   ];
   if (open.length === 0) {
     const { summary } = explainChoice(job, sites, now);
-    return { summary: `It is to be queued at several sites, and is at none yet. ${summary}`, details };
+    return { summary: `It will be queued at several sites, but is at none yet. ${summary}`, details };
   }
   const names = open.map(({ site }) => site).join(', ');
-  return { summary: `It is queued at ${count(open.length)}, and runs where it starts first: ${names}.`, details };
+  return { summary: `It is queued at ${count(open.length)}, and runs where it can start first: ${names}.`, details };
 }
 
 const WHERE: Readonly<Record<CandidateState, string>> = {
@@ -80,8 +80,8 @@ export function turnedAway(job: ClassAd, sites: readonly Candidate[], now: numbe
   };
   return [
     ...lines,
-    ...by(({ ad }) => matchmaker.accepts(job, ad), "Turned away by the job's Requirements"),
-    ...by(({ ad }) => !matchmaker.accepts(job, ad) || matchmaker.accepts(ad, job), 'Will not have the job'),
+    ...by(({ ad }) => matchmaker.accepts(job, ad), "Rejected by the job's Requirements"),
+    ...by(({ ad }) => !matchmaker.accepts(job, ad) || matchmaker.accepts(ad, job), 'Reject the job'),
   ];
 }
 

@@ -95,17 +95,17 @@ function objections(job: ClassAd, candidates: readonly ClassAd[], matchmaker: Ma
 export function explain(analysis: Analysis, noun = 'slot'): string {
   const { candidates, matching, refusedByJob, refuseJob } = analysis;
   if (candidates === 0) return `There is no ${noun} to choose from.\n`;
-  const lines = [`Of ${count(candidates, noun)}, ${matching} would run the job.`];
+  const lines = [`${matching} of ${count(candidates, noun)} would run the job.`];
   if (refusedByJob > 0)
-    lines.push(`${refusedByJob} ${refusedByJob === 1 ? 'is' : 'are'} turned away by the job's Requirements:`);
+    lines.push(`${refusedByJob} ${refusedByJob === 1 ? 'is' : 'are'} rejected by the job's Requirements:`);
   const guilty = analysis.clauses.filter((clause) => clause.met < candidates);
   for (const clause of guilty.sort((a, b) => b.alone - a.alone || a.met - b.met)) {
     const turned = candidates - clause.met;
     const sole = clause.alone > 0 ? `, ${clause.alone} of them by this alone` : '';
-    lines.push(`  ${clause.text}`, `      turns away ${turned}${sole}${reasons(clause)}`);
+    lines.push(`  ${clause.text}`, `      rejects ${turned}${sole}${reasons(clause)}`);
     if (clause.suggestion !== undefined) lines.push(`      ${clause.suggestion}`);
   }
-  if (refuseJob > 0) lines.push(`${refuseJob} would suit the job and will not have it:`);
+  if (refuseJob > 0) lines.push(`${refuseJob} would suit the job but reject it:`);
   for (const { text, candidates: number } of analysis.theirs) lines.push(`  ${text}`, `      is not met at ${number}`);
   return `${lines.join('\n')}\n`;
 }

@@ -64,7 +64,7 @@ export class Lexer {
   private read(): Token {
     const open = this.skipBlanks();
     const start = this.at;
-    if (open) return { type: 'bad', start, why: 'a comment that does not end' };
+    if (open) return { type: 'bad', start, why: 'an unterminated comment' };
     const char = this.text[start];
     if (char === undefined || char === '\0') return { type: 'end', start };
     if (char === '"' || char === "'") return this.quoted(start, char);
@@ -131,13 +131,13 @@ export class Lexer {
     const whole = /[xX]/.test(digits) || !/[.eE]/.test(digits);
     const broken = whole && (after === '.' || /[eE]/.test(after));
     if (broken || (digits === '0' && /[xX]/.test(after)))
-      return { type: 'bad', start, why: `the broken number ${text}${after}` };
+      return { type: 'bad', start, why: `the malformed number ${text}${after}` };
     if (/[.eE]/.test(digits) && !/[xX]/.test(digits)) {
       if (/^[0-9.]*$/.test(digits) && /[eE]/.test(after))
-        return { type: 'bad', start, why: `the broken number ${text}${after}` };
+        return { type: 'bad', start, why: `the malformed number ${text}${after}` };
       return { type: 'value', value: new Real(digits.startsWith('..') ? 0 : Number(text)), start };
     }
-    if (/^0[0-9]*[89]/.test(digits)) return { type: 'bad', start, why: `${text}, which is no octal number` };
+    if (/^0[0-9]*[89]/.test(digits)) return { type: 'bad', start, why: `${text}, which is not an octal number` };
     if (this.dialect.oldNumbers && text.startsWith('0') && text.length > 1)
       return { type: 'bad', start, why: `${text}: an integer may not begin with 0` };
     return { type: 'value', value: readInteger(text), start };
@@ -145,7 +145,7 @@ export class Lexer {
 
   private quoted(start: number, quote: string): Token {
     const read = this.dialect.oldStrings ? this.oldString(quote) : this.newString(quote);
-    if (read === undefined) return { type: 'bad', start, why: 'a quote that is not closed, or a \\0 in a string' };
+    if (read === undefined) return { type: 'bad', start, why: 'an unclosed quote, or a \\0 in a string' };
     return quote === '"' ? { type: 'value', value: read, start } : { type: 'name', name: read, start };
   }
 

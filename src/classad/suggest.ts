@@ -70,7 +70,7 @@ function bound(
   best: (...values: number[]) => number,
 ) {
   const numbers = values.filter(isNumeric).map((value) => toDouble(value));
-  if (numbers.length === 0) return `${theirs.name} is no number there`;
+  if (numbers.length === 0) return `${theirs.name} is not a number there`;
   const reach = numbers.reduce((one, other) => best(one, other));
   const extreme = op.startsWith('>') ? 'most' : 'least';
   const command = ours.kind === 'ref' ? (COMMANDS[fold(ours.name)] ?? ours.name) : undefined;

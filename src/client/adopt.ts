@@ -19,21 +19,21 @@ export interface Orphan {
 
 /** Why the job cannot take this attempt over; `undefined` if it can. */
 export function unadoptable({ attempt, there, job, past }: Orphan): string | undefined {
-  if (there === undefined) return 'its directory there is gone, so that nothing of it could come home';
-  if (there.state === 'prepared') return 'it was never to run there';
+  if (there === undefined) return 'its directory there is gone, so its results cannot be brought home';
+  if (there.state === 'prepared') return 'it was never meant to run there';
   if (there.state === 'cancelled' || there.state === 'fenced') return 'it will not run there any more';
   if (job) {
     if (job.state !== 'idle' && job.state !== 'held') {
       return LIFE[job.state].does === 'nothing'
         ? `the job is ${job.state} here`
-        : `the job is cared for in attempt ${job.attempt}`;
+        : `the job is being handled in attempt ${job.attempt}`;
     }
-    return job.attempt > attempt.attempt ? `the job was given to a site again, in attempt ${job.attempt}` : undefined;
+    return job.attempt > attempt.attempt ? `the job was sent to a site again, in attempt ${job.attempt}` : undefined;
   }
-  if (!past) return 'neither the queue nor the history knows the job';
+  if (!past) return 'the job is neither in the queue nor in the history';
   if (past.state === 'completed') return 'the job has completed';
   const last = readNumber(past.attrs, 'GryphusAttempt') ?? 0;
-  return last > attempt.attempt ? `the job was given to a site again, in attempt ${last}` : undefined;
+  return last > attempt.attempt ? `the job was sent to a site again, in attempt ${last}` : undefined;
 }
 
 /** The attributes of a hold, a removal or an earlier end, which the attempt will set anew. */

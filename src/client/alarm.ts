@@ -15,7 +15,7 @@ export async function* testAlarms(paths: Paths): AsyncGenerator<CheckStep> {
   const to = settings['notify.email'];
   const others = localAlarms(settings, message);
   if (to === undefined && others.length === 0) {
-    throw new GryphusError('bad-config', 'No way is set for alarms to reach you.', {
+    throw new GryphusError('bad-config', 'No channel for alarms is configured.', {
       suggestions: [
         'gryphus config notify.email jane@example.org',
         "gryphus config alarms.hook 'COMMAND'   # the text is on its standard input",

@@ -116,7 +116,7 @@ async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<A
     for (const candidate of open) {
       const key = keyOf(queue, candidate);
       if (keys.has(key) || entries.some((entry) => entry.key === key)) continue;
-      const message = `a candidate of job ${candidate.id.cluster}.${candidate.id.proc} waits here for its start; the site does not know it`;
+      const message = `a candidate of job ${candidate.id.cluster}.${candidate.id.proc} is waiting to start; the site does not know it`;
       entries.push({ key, where: 'queue-only', message, can: [] });
     }
   }
@@ -134,15 +134,18 @@ export async function settleOrphan(
 ): Promise<void> {
   const attempt = parseAttemptKey(key);
   if (!attempt || attempt.agent !== queue.agent)
-    throw new GryphusError('bad-input', `'${key}' is no attempt of this agent.`);
+    throw new GryphusError('bad-input', `'${key}' is not an attempt of this agent.`);
   const [job] = await queue.get([attempt]);
   if (job && job.attempt === attempt.attempt && LIFE[job.state].does !== 'nothing') {
-    throw new GryphusError('conflict', `Attempt ${key} is job ${attempt.cluster}.${attempt.proc}, which is cared for.`);
+    throw new GryphusError(
+      'conflict',
+      `Attempt ${key} is job ${attempt.cluster}.${attempt.proc}, which is being handled.`,
+    );
   }
   if (await isCandidate(queue, attempt)) {
     throw new GryphusError(
       'conflict',
-      `Attempt ${key} is a candidate of job ${attempt.cluster}.${attempt.proc}, which is cared for.`,
+      `Attempt ${key} is a candidate of job ${attempt.cluster}.${attempt.proc}, which is being handled.`,
     );
   }
   let found = false;
@@ -152,7 +155,7 @@ export async function settleOrphan(
     found = true;
     if (how === 'clean') return clean(site, record, attemptKey(key));
     const [orphan] = await strangers(queue, [attemptKey(key)], there);
-    if (!orphan) throw new GryphusError('conflict', `Attempt ${key} is cared for.`);
+    if (!orphan) throw new GryphusError('conflict', `Attempt ${key} is being handled.`);
     await adopt(queue, orphan, identity, record.name);
   });
   if (!found) throw new GryphusError('not-found', `Site ${record.name} does not have attempt ${key} any more.`);

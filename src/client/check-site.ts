@@ -67,7 +67,8 @@ export async function* checkSite(
 /** The result of `work`, unless the signal comes first. */
 async function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
   const stopped = new Promise<never>((_, reject) => {
-    const stop = () => reject(new GryphusError('interrupted', 'The test was ended; nothing of it stays at the site.'));
+    const stop = () =>
+      reject(new GryphusError('interrupted', 'The test was interrupted; it left nothing at the site.'));
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
   });
@@ -86,7 +87,7 @@ async function connect(site: AuditableSite): Promise<{ readonly ok: boolean; rea
     const wants = error instanceof GryphusError && error.code === 'needs-login';
     // The test opens a connection of its own: the one that jobs use says nothing about it.
     const login = {
-      remedy: `Run this at a terminal, where it can ask. For jobs, log in once: gryphus site login ${site.name}.`,
+      remedy: `Run this in a terminal, where it can prompt you. For jobs, log in once: gryphus site login ${site.name}.`,
     };
     return { ok: false, steps: [...passed, { ...failed(at, error), ...(wants && login) }] };
   }
@@ -145,7 +146,7 @@ async function runTrial(
   };
   for (const outcomes of [await site.prepare([spec]), await site.commit([key])]) {
     const outcome = outcomes.get(key);
-    if (!outcome?.ok) return notWell(outcome?.refusal.message ?? 'the site did not answer for it');
+    if (!outcome?.ok) return notWell(outcome?.refusal.message ?? 'the site did not report on it');
   }
   let cursor: string | undefined;
   let said = 'waits';

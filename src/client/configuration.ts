@@ -77,7 +77,7 @@ export class Configuration {
     const { file, there } = this.siteFile(name);
     const { kind } = parseSiteUrl(keys.url);
     if (there && how.replace !== true) {
-      throw new GryphusError('conflict', `There is a site '${name}' already.`, {
+      throw new GryphusError('conflict', `A site '${name}' already exists.`, {
         suggestions: [`Change it in ${file}, or add --force to replace it.`],
       });
     }
@@ -103,7 +103,8 @@ export class Configuration {
       return await findBatch(await siteFrom(this.paths, name, keys), this.paths, ask);
     } catch (thrown) {
       if (!(thrown instanceof GryphusError) || thrown.code === 'bad-input') throw thrown;
-      const offline = 'To add it without asking it, name its batch system: --batch slurm, say (fork: plain processes).';
+      const offline =
+        'To add it without contacting it, name its batch system, such as --batch slurm (fork: plain processes).';
       throw new GryphusError(thrown.code, thrown.message, {
         cause: thrown,
         suggestions: [...thrown.suggestions, offline],

@@ -101,11 +101,11 @@ async function readPassphrase(request: MyProxyRequest, twice: boolean, ask?: Ask
     return takeFirstLine(readSecretFile(request.passphraseFile, 'passphrase file'));
   const answer = await ask?.({ text: 'MyProxy passphrase:', echo: false });
   if (answer === undefined) {
-    throw new GryphusError('needs-login', 'The MyProxy passphrase cannot be asked for: no terminal.', {
+    throw new GryphusError('needs-login', 'Cannot prompt for the MyProxy passphrase: no terminal.', {
       suggestions: ['Run it in a terminal, or name a 0600 file: --passphrase-file FILE.'],
     });
   }
-  if (twice && (await ask?.({ text: 'The same again:', echo: false })) !== answer) {
+  if (twice && (await ask?.({ text: 'Repeat the passphrase:', echo: false })) !== answer) {
     throw new GryphusError('bad-input', 'The two passphrases differ.');
   }
   return Buffer.from(answer);

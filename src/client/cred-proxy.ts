@@ -48,7 +48,7 @@ export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<P
   const out = request.out ?? files.proxy;
   for (const source of [request.cert ?? files.cert, request.key ?? files.key]) {
     if (sameFile(source, out))
-      throw new GryphusError('usage', `The proxy would be written over ${source}, of which it is made.`, {
+      throw new GryphusError('usage', `The proxy would overwrite ${source}, from which it is made.`, {
         suggestions: ['Name another file with --out.'],
       });
   }
@@ -83,8 +83,8 @@ export function proxyFacts(file = defaultFiles().proxy): ProxyFacts {
  */
 export function destroyProxy(file = defaultFiles().proxy): string | undefined {
   if (existsSync(file) && !holdsProxy(file)) {
-    throw new GryphusError('not-permitted', `${file} is no proxy, so it is left alone.`, {
-      suggestions: [`If it shall go all the same: rm ${shellQuote(file)}`],
+    throw new GryphusError('not-permitted', `${file} is not a proxy, so it was not deleted.`, {
+      suggestions: [`To delete it anyway: rm ${shellQuote(file)}`],
     });
   }
   return destroyFile(file) ? file : undefined;
@@ -116,7 +116,7 @@ export function userCredential(
     if (answer !== undefined) return Buffer.from(answer);
     throw new GryphusError(
       'needs-login',
-      `The key ${file} is encrypted, and its passphrase cannot be asked for: no terminal.`,
+      `The key ${file} is encrypted, and there is no terminal to prompt for its passphrase.`,
       {
         suggestions: ['Run it in a terminal.'],
       },
@@ -128,6 +128,6 @@ function verify(proxy: Credential, { trust }: UserFiles, now: number): void {
   const verdict = verifyChain(proxy.chain, openCaDirectory(trust), { now });
   if (verdict.ok) return;
   throw new GryphusError('credential-invalid', `Sites would refuse this proxy: ${verdict.message}`, {
-    suggestions: [`The authorities that are believed are in ${trust} (X509_CERT_DIR).`],
+    suggestions: [`The trusted authorities are in ${trust} (X509_CERT_DIR).`],
   });
 }

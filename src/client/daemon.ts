@@ -39,7 +39,7 @@ export async function startScheduler(paths: Paths, settings: Settings, env: Node
     killedBy = await startOnce(paths, settings, env);
     if (killedBy === undefined) return;
   }
-  throw failure(`The Scheduler was killed by ${killedBy} while it started, ${STARTS} times.`, null);
+  throw failure(`The Scheduler was killed by ${killedBy} while starting, ${STARTS} times.`, null);
 }
 
 /** Returns the signal that killed it before it was ready, if one did. */
@@ -50,7 +50,7 @@ async function startOnce(
 ): Promise<NodeJS.Signals | undefined> {
   const main = fileURLToPath(new URL('../scheduler/main.js', import.meta.url));
   if (!existsSync(main))
-    throw new GryphusError('internal', `The Scheduler's program ${main} is not there: run the build.`);
+    throw new GryphusError('internal', `The Scheduler's program ${main} does not exist: run the build.`);
   const child = spawn(process.execPath, ['--enable-source-maps', main], {
     env: daemonEnvironment(env, settings['daemons.environment']),
     cwd: paths.stateDir,
@@ -83,7 +83,7 @@ function failure(complaint: string, code: number | null): GryphusError {
   if (code === 75) return new GryphusError('already-running', complaint);
   return new GryphusError(
     'queue-unavailable',
-    complaint === '' ? `The Scheduler ended at once (exit status ${code}).` : complaint,
+    complaint === '' ? `The Scheduler exited at once (exit status ${code}).` : complaint,
     {
       suggestions: ['Its log is in the state directory under log/scheduler.log.'],
     },

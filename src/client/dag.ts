@@ -60,10 +60,10 @@ export class DagClient {
       (dag) => dag.manager !== 'gone' && !isEnd(dag.manager) && resolve(dag.directory, dag.files[0] ?? '') === path,
     );
     if (running === undefined) return;
-    throw new GryphusError('dag-refused', `DAG ${primary} is in the queue already, as cluster ${running.cluster}.`, {
+    throw new GryphusError('dag-refused', `DAG ${primary} is already in the queue, as cluster ${running.cluster}.`, {
       suggestions: [
         `See \`gryphus dag status ${running.cluster}\`.`,
-        `Remove it first: \`gryphus dag rm ${running.cluster}\`; its rescue file keeps what is done.`,
+        `Remove it first: \`gryphus dag rm ${running.cluster}\`; its rescue file records the nodes that are done.`,
       ],
     });
   }

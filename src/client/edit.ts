@@ -103,12 +103,12 @@ function checkKinds(
         {
           suggestions:
             wanted === 'string' && /^[\w./:@+-]+$/.test(text.trim())
-              ? [`A string carries quotes: '${name}="${text.trim()}"'`]
+              ? [`A string needs quotes: '${name}="${text.trim()}"'`]
               : [],
         },
       );
     }
-    if (missing !== undefined) said.push(`${name} is undefined there, since the job has no attribute ${missing}`);
+    if (missing !== undefined) said.push(`${name} is undefined, because the job has no attribute ${missing}`);
   }
   return said;
 }
@@ -128,7 +128,7 @@ function moved(
   const resource = readString({ get: () => text }, name);
   const to = resource === undefined ? undefined : chooser.site(resource);
   if (to === undefined || to.name === POOL_SITE.name) {
-    throw new GryphusError('bad-input', `${name} cannot be ${text.trim()}: it says at which site a job runs.`, {
+    throw new GryphusError('bad-input', `${name} cannot be ${text.trim()}: it names the site where a job runs.`, {
       suggestions: ['To run jobs in the pool: gryphus move JOBS --pool'],
     });
   }

@@ -21,9 +21,9 @@ export async function* whyNotMade(queue: Queue, { clusters, constraint }: Select
     yield {
       id: { cluster, proc: nextProc },
       state: 'held',
-      summary: `The jobs from here to ${formatJobId(last)} are not made: the cluster is paused.`,
+      summary: `The jobs from here to ${formatJobId(last)} are not materialized: the cluster is paused.`,
       details: reason === '' ? [] : [reason],
-      suggestions: [`gryphus release ${cluster}   # go on`, `gryphus rm ${cluster}`],
+      suggestions: [`gryphus release ${cluster}   # resume`, `gryphus rm ${cluster}`],
     };
   }
 }

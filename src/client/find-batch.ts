@@ -21,8 +21,8 @@ export async function findBatch(record: SiteRecord, paths: Paths, ask?: AskUser)
     const found = readFound(stdout.toString('utf8'));
     if (found !== undefined) return found;
     const said = stderr.toString('utf8').trim().split('\n').at(-1) ?? '';
-    throw new GryphusError('protocol-error', `${record.name} does not say which batch system it has: ${said}.`, {
-      suggestions: ['Name it: --batch slurm, say.'],
+    throw new GryphusError('protocol-error', `${record.name} did not report which batch system it has: ${said}.`, {
+      suggestions: ['Name it, for example: --batch slurm.'],
     });
   } finally {
     await transport.close();

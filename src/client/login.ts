@@ -53,7 +53,7 @@ async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Pr
       else stop.abort();
       next = await coming;
     }
-    throw new GryphusError('site-unreachable', 'The GridManager ended before the log-in was done.', {
+    throw new GryphusError('site-unreachable', 'The GridManager ended before the log-in was complete.', {
       suggestions: ['Try again; its log is in the state directory.'],
     });
   } finally {
@@ -83,7 +83,7 @@ function reach(path: string): Promise<Socket> {
     socket.once('connect', () => resolve(socket));
     socket.once('error', (cause) =>
       reject(
-        new GryphusError('queue-unavailable', 'The GridManager is not there to log in with.', {
+        new GryphusError('queue-unavailable', 'No GridManager is running that could log in.', {
           cause,
           suggestions: ['Try again in a moment; see `gryphus status`.'],
         }),

@@ -167,8 +167,8 @@ async function ownInputs(
 function below(cwd: string, name: string): string {
   const plain = isAbsolute(name) ? undefined : plainName(name);
   if (plain !== undefined && plain !== '') return plain;
-  throw new GryphusError('usage', `A task cannot take along ${JSON.stringify(name)}: it is not below ${cwd}.`, {
-    suggestions: ['Begin the map in a directory that its files are below, and name them from there.'],
+  throw new GryphusError('usage', `A task cannot transfer ${JSON.stringify(name)}: it is not below ${cwd}.`, {
+    suggestions: ['Start the map in a directory above all of its files, and name them relative to it.'],
   });
 }
 

@@ -114,7 +114,7 @@ function stepOf(job: JobRecord, to: SiteRecord, more: AttrTexts): Step {
       message: `marked for ${to.name}, unless already started at ${job.site}`,
     };
   }
-  return { change, message: `marked for ${to.name}, once ${job.site} has let go` };
+  return { change, message: `marked for ${to.name}, once ${job.site} has confirmed` };
 }
 
 /** Why no other place can run the job. */
@@ -123,7 +123,7 @@ function boundTo({ attrs }: JobRecord, to: SiteRecord): string | undefined {
     return 'is a DAG manager: it runs here, and its nodes can be moved';
   if (attrs.has('GryphusGlidein')) return `is a glidein: start others with \`gryphus glidein start --site ${to.name}\``;
   const container = readBoolean(attrs, 'WantContainer') === true || readBoolean(attrs, 'WantDocker') === true;
-  if (container && to.name !== POOL_SITE.name) return 'runs in a container, which only the pool does';
+  if (container && to.name !== POOL_SITE.name) return 'runs in a container, which only the pool supports';
   return undefined;
 }
 

@@ -2,7 +2,7 @@ import { GryphusError } from '../errors.ts';
 import { boundedText, MOST_TEXT, tooLong, UnreadableText } from '../util/bounded-text.ts';
 import { reasonOf } from '../util/plain-text.ts';
 
-const REMEDY = 'A submit description is a text; what its jobs are to read belongs into files of their own.';
+const REMEDY = 'A submit description is text; put what its jobs read into separate files.';
 
 /**
  * The text of a submit file, or of standard input (`-`). Rejects with 'input-missing', or 'bad-input' if it is endless.

@@ -40,7 +40,7 @@ export async function shellBeside(queue: Queue, paths: Paths, request: ShellRequ
   if (!job) throw new GryphusError('not-found', `There is no job ${name} in the queue.`);
   const shows = JOB_STATUS[LIFE[job.state].shows];
   if (shows !== JOB_STATUS.running && shows !== JOB_STATUS.suspended)
-    throw new GryphusError('conflict', `Job ${name} does not run now.`, { suggestions: [`See gryphus why ${name}.`] });
+    throw new GryphusError('conflict', `Job ${name} is not running.`, { suggestions: [`See gryphus why ${name}.`] });
   return job.site === POOL_SITE.name ? inPool(queue.agent, paths, request) : atSite(queue.agent, paths, job, request);
 }
 
@@ -58,7 +58,8 @@ async function inPool(agent: string, paths: Paths, request: ShellRequest): Promi
       if (message.message !== undefined) stderr.write(`gryphus: ${message.message}\n`);
       resolve(message.status);
     },
-    onLost: () => reject(new GryphusError('site-unreachable', "The pool's central manager went away.")),
+    onLost: () =>
+      reject(new GryphusError('site-unreachable', "The connection to the pool's central manager was lost.")),
   });
   const job = `${agent}.${formatJobId(id)}`;
   await centralManager.say({
@@ -102,8 +103,8 @@ async function atSite(agent: string, paths: Paths, job: JobRecord, request: Shel
     const host = job.attrs.get('RemoteHost')?.replaceAll('"', '') ?? 'a node';
     throw new GryphusError(
       'conflict',
-      `Job ${name} runs at ${host}, which only ${record.name}'s ${record.batch} reaches: a shell beside it is for jobs of the pool.`,
-      { suggestions: ['Let it run in a glidein: gryphus glidein start, and no grid_resource in its description.'] },
+      `Job ${name} runs at ${host}, which only ${record.name}'s ${record.batch} reaches: shells are available for jobs in the pool.`,
+      { suggestions: ['Run it in a glidein: gryphus glidein start, and leave grid_resource out of its description.'] },
     );
   }
   const access = { agent, prompt: promptOf(request.ask), paths, identity: job.manager };

@@ -115,7 +115,7 @@ async function locate(queue: Queue, spool: AttemptSpool, { id, stream = 'stdout'
   if (final === undefined || final === '/dev/null') {
     const command = stream === 'stdout' ? 'output' : 'error';
     throw new GryphusError('not-found', `Job ${name} keeps no ${stream}.`, {
-      suggestions: [`Give its submit file a line \`${command} = FILE\`.`],
+      suggestions: [`Add a line \`${command} = FILE\` to its submit file.`],
     });
   }
   const home = resolve(readString(attrs, 'Iwd') ?? '/', final);

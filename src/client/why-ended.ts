@@ -61,11 +61,11 @@ function summaryOf(job: HistoryRecord): string {
   const became = outcome(job);
   switch (became.is) {
     case 'exited':
-      return became.code === 0 ? 'It completed: exit status 0.' : `It ended with exit status ${became.code}.`;
+      return became.code === 0 ? 'It completed: exit status 0.' : `It exited with status ${became.code}.`;
     case 'killed':
-      return `It was ended by signal ${became.signal}.`;
+      return `It was killed by signal ${became.signal}.`;
     case 'ended by its site':
-      return 'It was ended by its site.';
+      return 'It was terminated by its site.';
     case 'removed': {
       const reason = readString(job.attrs, 'RemoveReason');
       return reason === undefined || reason === '' ? 'It was removed.' : `It was removed: ${reason}.`;

@@ -39,7 +39,7 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     if (remedy !== undefined) suggestions.push(`${remedy}; then submit it again.`);
   }
   const id = readString(job.attrs, 'GridJobId');
-  if (id !== undefined && !inPool) details.push(`There it is ${id}.`);
+  if (id !== undefined && !inPool) details.push(`Its id there is ${id}.`);
   if (connection && connection.connection !== 'up' && connection.message !== '') {
     details.push(`Connection to ${job.site}: ${connection.message}`);
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
@@ -50,7 +50,7 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     job.state === 'removing' &&
     (!sites.has(job.site) || (connection !== undefined && connection.connection !== 'up'))
   )
-    suggestions.push(`gryphus rm --force ${formatJobId(job.id)}   # forget it, whatever ${job.site} still does`);
+    suggestions.push(`gryphus rm --force ${formatJobId(job.id)}   # forget it, even if ${job.site} still runs it`);
   const wanted = readString(job.attrs, 'GryphusMoveTo');
   if (wanted !== undefined)
     details.push(`It goes to ${wanted} when ${job.site} has confirmed that it will not run there.`);
@@ -69,7 +69,7 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     );
     const nobody = lines.includes(NO_WORKERS);
     const coming = nobody && settings['pool.local_worker'];
-    details.push(...lines, ...(coming ? ["This machine's worker is about to be there."] : []));
+    details.push(...lines, ...(coming ? ["This machine's worker is starting."] : []));
     details.push(...(await withoutRuntimes(queue, job, sites)));
     if (wants && !coming) suggestions.push(...getWorkers(wants, nobody));
   }
@@ -159,9 +159,9 @@ const WAITS: Readonly<Partial<Record<State, string>>> = {
   finished: 'It has ended at site SITE; its results are on their way home.',
   fetched: 'It has ended; its results are home.',
   completing: 'It has completed; site SITE is cleaned up.',
-  requeueing: 'Its policy runs it again.',
+  requeueing: 'Its policy restarts it.',
   restarting: 'It was released; its earlier run at site SITE is being withdrawn first.',
-  withdrawing: 'It is being taken back from site SITE.',
+  withdrawing: 'It is being withdrawn from site SITE.',
   removing: 'It is removed; site SITE has yet to confirm that it stopped.',
   completed: 'It has completed.',
   removed: 'It was removed.',
@@ -169,7 +169,7 @@ const WAITS: Readonly<Partial<Record<State, string>>> = {
 
 /** Phrases where the pool differs from other sites. */
 const IN_POOL: Readonly<Partial<Record<State, string>>> = {
-  prepared: 'It is about to be in the pool',
+  prepared: 'It is entering the pool',
   committed: 'It waits for a slot of the pool',
   running: 'It runs in the pool',
   suspended: 'It is suspended, in its slot of the pool',
@@ -188,10 +188,10 @@ function summaryOf(job: JobRecord, connection: ConnectionView | undefined, site:
   if (started || (job.state === 'preparing' && connection?.connection === 'up')) {
     return (WAITS[job.state] ?? '').replace('SITE', job.site);
   }
-  if (!site) return `It waits for site ${job.site}, which is not configured any more.`;
+  if (!site) return `It waits for site ${job.site}, which is no longer configured.`;
   if (connection?.connection === 'needs-login') return `It waits for site ${job.site}, which needs your log-in.`;
   if (connection && connection.connection !== 'up') return `It waits for site ${job.site}, which cannot be used now.`;
-  return `It waits here for a place at site ${job.site}.`;
+  return `It waits here for a free place at site ${job.site}.`;
 }
 
 /** The broker's explanation for a job that it has to place. */
@@ -207,7 +207,7 @@ async function choiceOf(
   const { candidates } = await import('./site-ads.ts');
   const [ad, all, now] = [adOf(job.attrs), await candidates(queue, sites), Math.floor(Date.now() / 1000)];
   const tried = readString(job.attrs, 'GryphusTakenBackFrom');
-  const earlier = tried === undefined ? [] : [`It was taken back from ${tried}, where it had waited too long.`];
+  const earlier = tried === undefined ? [] : [`It was withdrawn from ${tried}, where it had waited too long.`];
   if (!unplaced) {
     const waits = JOB_STATUS[LIFE[job.state].shows] === JOB_STATUS.idle;
     const others = waits ? turnedAway(ad, all, now) : [];
@@ -225,7 +225,7 @@ async function choiceOf(
 }
 
 function restsText(site: string, { message, probeAt }: NonNullable<BackoffView['outOfUse']>, now: number): string {
-  return `Site ${site} is out of use, and tried with one job now and then, next at ${clockText(probeAt / 1000, now)}: ${message}`;
+  return `Site ${site} is out of use; one job is tried there now and then, next at ${clockText(probeAt / 1000, now)}: ${message}`;
 }
 
 async function ahead(queue: Queue, job: JobRecord, site: SiteRecord | undefined): Promise<string[]> {

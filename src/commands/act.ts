@@ -37,7 +37,7 @@ export class Hold extends Act {
   static override strict = false;
   static override summary = 'Hold jobs: they do not run until they are released.';
   static override description = prose(
-    'A running job is stopped at its site first. Exit status 1 where a job could not be held.',
+    'A running job is stopped at its site first. Exit status 1 if a job could not be held.',
   );
   static override examples = [
     '<%= config.bin %> hold 12.3',
@@ -57,7 +57,7 @@ export class Hold extends Act {
 export class Release extends Act {
   static override strict = false;
   static override summary = 'Release held jobs.';
-  static override description = prose('Exit status 1 where a job could not be released.');
+  static override description = prose('Exit status 1 if a job could not be released.');
   static override examples = ['<%= config.bin %> release 12.3', '<%= config.bin %> release --all'];
   static override args = ORDER_ARGS;
   static override flags = FLAGS;
@@ -74,7 +74,7 @@ export class Rm extends Act {
   static override summary = 'Remove jobs from the queue, wherever they are.';
   static override description =
     prose(`A job that runs is stopped at its site; it leaves the queue when the site has confirmed that.
-Exit status 1 where a job could not be removed.`);
+Exit status 1 if a job could not be removed.`);
   static override examples = [
     '<%= config.bin %> rm 12.3',
     '<%= config.bin %> rm 12 13 14',

@@ -10,7 +10,7 @@ export const printFormatFlag = Flags.string({
 export const adFlags = {
   long: Flags.boolean({ char: 'l', summary: 'Whole ClassAds.' }),
   json: Flags.boolean({ summary: 'ClassAds as a JSON array.' }),
-  jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one a line.' }),
+  jsonl: Flags.boolean({ summary: 'ClassAds as JSON, one per line.' }),
   xml: Flags.boolean({ summary: 'ClassAds as XML.' }),
   attributes: Flags.string({ helpValue: '<A,B,…>', summary: 'Only these attributes in --long, --json and --xml.' }),
   af: Flags.string({
@@ -24,7 +24,7 @@ export const adFlags = {
     multiple: true,
     multipleNonGreedy: true,
     helpValue: '<format> <attribute>',
-    summary: String.raw`One attribute by a format of printf, as -format '%d.' ClusterId -format '%d\n' ProcId.`,
+    summary: String.raw`One attribute in a printf format, such as -format '%d.' ClusterId -format '%d\n' ProcId.`,
   }),
   'print-format': printFormatFlag,
 };

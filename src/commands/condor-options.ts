@@ -63,6 +63,6 @@ function shortened(typed: string, options: readonly CondorOption[]): CondorOptio
   const first = near.find(({ least }) => least !== undefined) ?? near[0];
   if (near.length < 2 || first?.least !== undefined) return first;
   throw new GryphusError('usage', `-${typed} may be ${near.map(({ name }) => `-${name}`).join(' or ')}.`, {
-    suggestions: ['Write more of its letters.'],
+    suggestions: ["Write more of the option's name."],
   });
 }

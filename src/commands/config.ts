@@ -34,7 +34,7 @@ VALUE, sets it in config.toml; the rest of the file stays as you wrote it.`);
     const { configFile } = configuration.paths;
     if (flags.path) return void process.stdout.write(`${configFile}\n`);
     if (flags.docs) return void process.stdout.write(Configuration.docs());
-    if (flags.unset && args.key === undefined) throw new GryphusError('usage', 'Name the key to take out.');
+    if (flags.unset && args.key === undefined) throw new GryphusError('usage', 'Name the key to remove.');
     if (args.key !== undefined && !keys.includes(args.key)) {
       const near = didYouMean(args.key, keys);
       throw new GryphusError('usage', `There is no key '${args.key}'.`, {

@@ -9,7 +9,7 @@ export class Edit extends GryphusCommand {
   static override strict = false;
   static override summary = 'Change attributes of jobs.';
   static override description = prose(
-    `Values are ClassAd expressions, so strings carry quotes. What a site already has of a running job does not change.
+    `Values are ClassAd expressions, so strings need quotes. A job that is already at a site runs there as it was submitted.
 GridResource moves a job, as \`gryphus move\` does.`,
   );
   static override examples = [
@@ -68,7 +68,7 @@ export function assignments(words: readonly string[]): Record<string, string> {
     if (value === undefined || value.trim() === '' || !/^[A-Za-z_][\w.]*$/.test(name)) {
       throw new GryphusError(
         'usage',
-        value === undefined ? `'${name}' has no value.` : `'${name}' is not an attribute's name.`,
+        value === undefined ? `'${name}' has no value.` : `'${name}' is not an attribute name.`,
         {
           suggestions: ['Write NAME VALUE or NAME=VALUE.'],
         },

@@ -6,7 +6,7 @@ import type { Out } from './command.ts';
 /** How a command prints a list whose items arrive one by one: as one JSON document, or as JSON Lines. */
 export const listFlags = {
   json: Flags.boolean({ summary: 'A JSON array.', exclusive: ['jsonl'] }),
-  jsonl: Flags.boolean({ summary: 'One JSON object a line, as they come.' }),
+  jsonl: Flags.boolean({ summary: 'One JSON object per line, as they arrive.' }),
 };
 
 export const actFlag = Flags.boolean({ summary: 'A JSON array: one object per job, with the result.' });

@@ -20,7 +20,7 @@ interface Found {
 export class Log extends GryphusCommand {
   static override summary = "Print the events of a job's user log.";
   static override description =
-    prose(`JOB is a cluster (12), a job (12.3), or the user log's own file. Of a job without a user log, what its ad remembers:
+    prose(`JOB is a cluster (12), a job (12.3), or the user log's own file. For a job without a user log, prints what its ad records:
 its last run, and how it ended or why it is held.`);
   static override examples = [
     '<%= config.bin %> log 12.3',
@@ -32,7 +32,7 @@ its last run, and how it ended or why it is held.`);
   static override flags = {
     follow: Flags.boolean({ char: 'f', summary: 'Follow the log until Ctrl-C or until the last job has ended.' }),
     json: Flags.boolean({ summary: 'ClassAds of the events as a JSON array.', exclusive: ['xml', 'jsonl'] }),
-    jsonl: Flags.boolean({ summary: 'ClassAds of the events as JSON, one a line.', exclusive: ['xml'] }),
+    jsonl: Flags.boolean({ summary: 'ClassAds of the events as JSON, one per line.', exclusive: ['xml'] }),
     xml: Flags.boolean({ summary: 'ClassAds of the events as XML.' }),
     legacy: Flags.boolean({ summary: 'Dates as 11/20 23:39:02.' }),
     utc: Flags.boolean({ summary: 'Times in UTC.' }),

@@ -32,14 +32,14 @@ export function inputWords(argv: readonly string[]): InputWords {
     const [mark = '', dots, plus] = MARK.exec(argv[at] ?? '') ?? [];
     const words = argv.slice(at + 1, marks[i + 1]);
     const from = dots === ':::' ? 'words' : 'files';
-    if (from === 'files' && words.length === 0) throw new GryphusError('usage', `No file of inputs follows ${mark}.`);
-    if (plus === '+' && i === 0)
-      throw new GryphusError('usage', `Before ${mark} there is no list that it could go with.`);
+    if (from === 'files' && words.length === 0)
+      throw new GryphusError('usage', `${mark} must be followed by a file of inputs.`);
+    if (plus === '+' && i === 0) throw new GryphusError('usage', `${mark} has no list before it to pair with.`);
     return { from, words, linked: plus === '+' };
   });
   if (lists.length === 0) return { at: argv.length, lists: [{ from: 'files', words: ['-'], linked: false }] };
   if (lists.filter(({ from, words }) => from === 'files' && words.includes('-')).length > 1)
-    throw new GryphusError('usage', 'Standard input can be one list of inputs only.');
+    throw new GryphusError('usage', 'Standard input can supply only one list of inputs.');
   return { at: marks[0] ?? argv.length, lists };
 }
 
@@ -115,7 +115,7 @@ async function* inputs({ from, words }: InputList, { nul, columns }: ReadOptions
 
 async function* pieces(file: string, nul: boolean): AsyncGenerator<Buffer> {
   if (file === '-' && process.stdin.isTTY)
-    process.stderr.write('gryphus: the inputs are read from the terminal, one a line; Ctrl-D ends them.\n');
+    process.stderr.write('gryphus: reading inputs from the terminal, one per line; end with Ctrl-D.\n');
   const stream = file === '-' ? process.stdin : createReadStream(file);
   const held: Buffer[] = [];
   const whole = (last: Buffer) => {

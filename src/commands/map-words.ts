@@ -101,8 +101,8 @@ function inputOf(inputs: readonly string[], list: number): string {
   const input = inputs[list - 1];
   if (input !== undefined) return input;
   const count = inputs.length === 1 ? '1 input' : `${inputs.length} inputs`;
-  throw new GryphusError('usage', `The command has a place {${list}}, and a task has ${count}.`, {
-    suggestions: ['Lists of inputs each begin with ::: or ::::; --colsep takes lines apart.'],
+  throw new GryphusError('usage', `The command uses {${list}}, but a task has ${count}.`, {
+    suggestions: ['Lists of inputs each begin with ::: or ::::; --colsep splits lines into columns.'],
   });
 }
 

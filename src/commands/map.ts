@@ -24,7 +24,7 @@ whole, in the order of completion. The exit status is the number of failed tasks
 
 Tasks run in the directory where the map is started, on workers that share it: this machine's, and none that was sent to a site.
 With --transferfile, --return, --input or --anywhere they run on every worker, this machine's too, each in a directory of its
-own that holds what was carried there and is removed afterwards. A file has the same name there as here, so it must be below
+own that holds the transferred files and is removed afterwards. A file has the same name there as here, so it must be below
 this directory. A task that did not make a file of --return has failed.`);
   static override examples = [
     "<%= config.bin %> map 'gzip -9 {}' ::: *.log",
@@ -245,7 +245,7 @@ function separator(given: string | undefined): RegExp | undefined {
   try {
     return new RegExp(given, 'u');
   } catch (cause) {
-    throw new GryphusError('usage', `--colsep: ${JSON.stringify(given)} is no regular expression.`, { cause });
+    throw new GryphusError('usage', `--colsep: ${JSON.stringify(given)} is not a regular expression.`, { cause });
   }
 }
 

@@ -7,9 +7,9 @@ export class Move extends OrderCommand {
   static override strict = false;
   static override summary = 'Send jobs that have not started to another site, or to the pool.';
   static override description =
-    prose(`Idle and held jobs go at once, and held ones stay held. A job that waits in the queue of its site is taken back there
-first; it goes when the site has confirmed that it will not run it, and stays if it has started meanwhile. A job that runs is not
-moved: hold it first. Exit status 1 where a job could not be moved.`);
+    prose(`Idle and held jobs go at once, and held ones stay held. A job that waits in the queue of its site is withdrawn there
+first; it moves when the site has confirmed that it will not run it, and stays if it has started meanwhile. A running job is not
+moved: hold it first. Exit status 1 if a job could not be moved.`);
   static override examples = [
     '<%= config.bin %> move 12.3 cluster2',
     `<%= config.bin %> move 12 cluster2 --constraint 'JobStatus == 5'`,
@@ -17,7 +17,7 @@ moved: hold it first. Exit status 1 where a job could not be moved.`);
     `<%= config.bin %> move 12 'batch slurm cluster2'`,
   ];
   static override args = {
-    jobs: word('clusters (12), jobs (12.3) or users; then the site, or what grid_resource would say'),
+    jobs: word('clusters (12), jobs (12.3) or users; then the site, or a value of grid_resource'),
   };
   static override flags = {
     ...ORDER_FLAGS,

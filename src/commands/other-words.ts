@@ -70,7 +70,7 @@ export function synonymFor(word: string, known: readonly string[]): string | und
   return SYNONYMS.find(([name = '', ...others]) => known.includes(name) && others.includes(word))?.[0];
 }
 
-const ONE_QUEUE = 'there is one queue here: that of this agent.';
+const ONE_QUEUE = 'this agent has a single queue.';
 const ANOTHER = 'Another agent has a home of its own: gryphus q --home DIRECTORY';
 
 /** Options of condor_q other than those that `q` has under the same name. */
@@ -80,7 +80,7 @@ export const CONDOR_Q: readonly CondorOption[] = [
   {
     name: 'reverse-analyze',
     least: 3,
-    refused: ['the pool answers for a job, not for a machine.', 'gryphus why JOBS'],
+    refused: ['jobs are analyzed one by one, not for a machine.', 'gryphus why JOBS'],
   },
   { name: 'submitter', least: 3, takes: 'word', means: (owner) => [owner] },
   { name: 'global', least: 2, refused: [ONE_QUEUE, ANOTHER] },
@@ -93,7 +93,7 @@ export const CONDOR_Q: readonly CondorOption[] = [
     name: 'factory',
     least: 3,
     refused: [
-      'jobs that wait to be made have no table of their own.',
+      'there is no table of jobs that are not materialized yet.',
       'gryphus q counts them in TOTAL, and says below the totals how many they are',
     ],
   },
@@ -103,33 +103,33 @@ export const CONDOR_Q: readonly CondorOption[] = [
     least: 4,
     refused: ['there are no autoclusters.', 'gryphus q -af:h RequestCpus RequestMemory'],
   },
-  { name: 'unmatchable', least: 4, refused: ['this is said of each job.', 'gryphus why JOBS'] },
-  { name: 'io', least: 2, refused: ['what jobs read and write is not counted.', 'gryphus top --all'] },
+  { name: 'unmatchable', least: 4, refused: ['this is shown for each job.', 'gryphus why JOBS'] },
+  { name: 'io', least: 2, refused: ['the I/O of jobs is not measured.', 'gryphus top --all'] },
   {
     name: 'goodput',
     least: 3,
-    refused: ['this has no table of its own.', 'gryphus q -af:jh RemoteWallClockTime CommittedTime NumJobStarts'],
+    refused: ['there is no table for this.', 'gryphus q -af:jh RemoteWallClockTime CommittedTime NumJobStarts'],
   },
   {
     name: 'cputime',
     least: 2,
-    refused: ['this has no table of its own.', 'gryphus q -af:jh RemoteUserCpu RemoteSysCpu'],
+    refused: ['there is no table for this.', 'gryphus q -af:jh RemoteUserCpu RemoteSysCpu'],
   },
-  { name: 'currentrun', least: 2, refused: ['this has no table of its own.', 'gryphus q -af:jh JobCurrentStartDate'] },
+  { name: 'currentrun', least: 2, refused: ['there is no table for this.', 'gryphus q -af:jh JobCurrentStartDate'] },
   {
     name: 'hold-codes',
     least: 5,
-    refused: ['this has no table of its own.', 'gryphus q -af:jh HoldReasonCode HoldReason'],
+    refused: ['there is no table for this.', 'gryphus q -af:jh HoldReasonCode HoldReason'],
   },
-  { name: 'aaf', least: 3, refused: ['the columns of a table stay as they are.', 'gryphus q -af:jh ATTRIBUTES'] },
+  { name: 'aaf', least: 3, refused: ['the columns of a table are fixed.', 'gryphus q -af:jh ATTRIBUTES'] },
   // These change nothing here: lines are streamed, errors are short, and user priorities are always included.
   { name: 'stream-results', least: 3, means: () => [] },
   { name: 'expert', least: 3, means: () => [] },
   { name: 'nouserprios', least: 3, means: () => [] },
-  { name: 'version', least: 4, refused: ['the version is that of the whole.', 'gryphus --version'] },
+  { name: 'version', least: 4, refused: ['all parts have the same version.', 'gryphus --version'] },
 ];
 
-const DAEMONS = "the daemons are this agent's own, and no pool's.";
+const DAEMONS = 'the daemons belong to this agent, not to a pool.';
 
 /** Options of condor_status other than those that `status` has under the same name. */
 export const CONDOR_STATUS: readonly CondorOption[] = [
@@ -145,5 +145,5 @@ export const CONDOR_STATUS: readonly CondorOption[] = [
   { name: 'grid', least: 3, refused: ['sites have a table of their own.', 'gryphus status --sites'] },
   { name: 'any', least: 3, refused: [DAEMONS, 'gryphus status --pool -l, gryphus status --sites -l'] },
   { name: 'name', least: 3, takes: 'word', means: (name) => [name] },
-  { name: 'version', least: 4, refused: ['the version is that of the whole.', 'gryphus --version'] },
+  { name: 'version', least: 4, refused: ['all parts have the same version.', 'gryphus --version'] },
 ];

@@ -42,7 +42,7 @@ export class Q extends GryphusCommand {
     hold: Flags.boolean({ aliases: ['held'], summary: 'Held jobs, and why.' }),
     run: Flags.boolean({ summary: 'Running jobs, and where.' }),
     idle: Flags.boolean({ summary: 'Idle jobs, and what they ask for.' }),
-    grid: Flags.boolean({ summary: 'What the sites say of the jobs.' }),
+    grid: Flags.boolean({ summary: 'What the sites report about the jobs.' }),
     dag: Flags.boolean({ summary: 'One line for each job, nodes below the manager of their DAG.' }),
     analyze: Flags.boolean({ summary: 'Why jobs do not run, as `why` explains.', hidden: true }),
     totals: Flags.boolean({ aliases: ['tot'], summary: 'Only the totals.' }),

@@ -14,8 +14,8 @@ export class Status extends GryphusCommand {
   static override strict = false;
   static override summary = 'Show the daemons, the queue, the sites and the pool; starts nothing.';
   static override description =
-    prose(`Exit status 3 where the Scheduler is not running. With --pool, the name of a slot or a machine, or any option that
-condor_status has, the slots of the pool alone; with --sites only the sites, as the broker matches jobs with them.`);
+    prose(`Exit status 3 if the Scheduler is not running. With --pool, the name of a slot or a machine, or an option of
+condor_status, shows only the pool's slots; with --sites, only the sites, as the broker matches jobs with them.`);
   static override examples = [
     '<%= config.bin %> status',
     '<%= config.bin %> status --pool',
@@ -91,7 +91,7 @@ condor_status has, the slots of the pool alone; with --sites only the sites, as 
     );
     const unknown = names.find((name) => !all.some((ad) => isNamed(ad, name)));
     if (unknown !== undefined)
-      throw new GryphusError('bad-input', `The pool has no slot and no machine ${JSON.stringify(unknown)} now.`, {
+      throw new GryphusError('bad-input', `The pool has no slot or machine ${JSON.stringify(unknown)} now.`, {
         suggestions: ['gryphus status --pool'],
       });
     const ads = all

@@ -60,12 +60,12 @@ export const CONDOR_SUBMIT: readonly CondorOption[] = [
     name: 'spool',
     least: 1,
     refused: [
-      'files are not copied into a spool at the submit: they are read where they are when a job starts, and results are put where they belong.',
+      'submit does not copy files into a spool: they are read in place when a job starts, and results go straight to where they belong.',
       'Leave it out.',
     ],
   },
   { name: 'file', least: 2, takes: 'word' },
-  { name: 'digest', least: 6, refused: ['the digest of a cluster is made by the submit itself.', 'Leave it out.'] },
+  { name: 'digest', least: 6, refused: ['submit creates the digest of a cluster itself.', 'Leave it out.'] },
   { name: 'factory', least: 2 },
   { name: 'generator', least: 1, means: () => ['--factory'] },
   { name: 'address', least: 2, refused: [OTHER_QUEUE, HERE] },
@@ -86,7 +86,7 @@ export const CONDOR_SUBMIT: readonly CondorOption[] = [
   },
   { name: 'unused', least: 1, toggles: true },
   { name: 'dump', least: 2, takes: 'word' },
-  { name: 'force-mpi-universe', least: 7, refused: ['the MPI universe is not run here.', 'Leave it out.'] },
+  { name: 'force-mpi-universe', least: 7, refused: ['the MPI universe is not supported.', 'Leave it out.'] },
   { name: 'allow-crlf-script', least: 8 },
   {
     name: 'capabilities',

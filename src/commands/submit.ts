@@ -41,7 +41,7 @@ NAME=VALUE arguments set macros before the file is read.`);
     await this.withGryphus(flags, async (gryphus) => {
       goesOn('Interrupted: the jobs were submitted all or not at all; `gryphus q` shows them.');
       const submitted = await gryphus.submit(request);
-      goesOn(`The jobs go on; \`gryphus wait ${submitted.cluster}\` waits for them again.`);
+      goesOn(`The jobs keep running; \`gryphus wait ${submitted.cluster}\` resumes waiting.`);
       this.#say(submitted, file, flags);
       if (flags.verbose) await this.#showAds(submitted, gryphus);
       if (flags.wait) await this.#wait(submitted, gryphus);

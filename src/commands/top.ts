@@ -10,7 +10,7 @@ export class Top extends GryphusCommand {
   static override strict = false;
   static override summary = 'Show what running jobs use: processor, memory, time; redrawn every few seconds.';
   static override description = prose(
-    `Of jobs in the pool; of others only how long they have been running. Without a terminal, or with --once, one table: CPU% is
+    `Covers jobs in the pool; for others, shows only how long they have been running. Without a terminal, or with --once, one table: CPU% is
 then the mean since the start.`,
   );
   static override examples = [

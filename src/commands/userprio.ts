@@ -5,8 +5,8 @@ import { tableLines } from './show/table.ts';
 export class Userprio extends GryphusCommand {
   static override summary = "Show the owners of the pool's jobs and their user priorities.";
   static override description =
-    prose(`A smaller number is a better priority. It moves towards the cores that the owner uses, half of the way in a day, and
-is 0.5 at best; shares of a pool in which all want more are as the inverse of their priorities.`);
+    prose(`A smaller number is a better priority. It approaches the number of cores that the owner uses, with a
+half-life of one day, and is never below 0.5. If all owners want more cores, they share the pool in inverse proportion to it.`);
   static override examples = ['<%= config.bin %> userprio', '<%= config.bin %> userprio --json'];
   static override flags = { json: Flags.boolean({ summary: 'A JSON array.' }) };
 

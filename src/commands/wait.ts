@@ -12,9 +12,9 @@ export class Wait extends GryphusCommand {
   static override strict = false;
   static override summary = 'Wait until jobs have ended.';
   static override description =
-    prose(`Jobs are named by id, or by a user log and perhaps a job in it, as condor_wait takes them; a log is read without the
-Scheduler. Exit status 0 when the jobs have ended, however they did (\`gryphus history\` says how), 1 when the time ran out first.
-Of a job that has ended all is where it stays by then: its files, its user log, its place in the history.`);
+    prose(`Name jobs by id, or by a user log and optionally a job in it, as for condor_wait; a log is read without the
+Scheduler. Exit status 0 when the jobs have ended, whatever their own status (see \`gryphus history\`); 1 if the time ran out
+first. By then the files, the user log and the history entry of each ended job are complete.`);
   static override examples = [
     '<%= config.bin %> wait 12',
     '<%= config.bin %> wait 12.3 13 --timeout 60',
@@ -47,7 +47,7 @@ Of a job that has ended all is where it stays by then: its files, its user log, 
       });
     }
     const isLog = words[0] !== undefined && !/^\d+(\.\d+)?$/.test(words[0]);
-    const { signal } = interruptible(isLog ? undefined : 'The jobs go on.');
+    const { signal } = interruptible(isLog ? undefined : 'The jobs keep running.');
     let held = 0;
     const ended = isLog
       ? await this.#log(words, flags, signal)

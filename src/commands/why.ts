@@ -10,8 +10,8 @@ export class WhyCommand extends GryphusCommand {
   static override strict = false;
   static override summary = 'Explain why a job is not running, or how it ended.';
   static override description = prose(
-    `One answer per job, from its hold reason, the site's own reason, the connection, the credential and the queue. Of jobs
-and clusters that are named also those that have left the queue; of a cluster, those of them that did not end well.`,
+    `One answer per job, from its hold reason, the site's own reason, the connection, the credential and the queue. Named
+jobs are explained even after they have left the queue; of a named cluster, only those that failed.`,
   );
   static override examples = ['<%= config.bin %> why 12.3', '<%= config.bin %> why 12 --json'];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
@@ -50,7 +50,7 @@ and clusters that are named also those that have left the queue; of a cluster, t
         throw new GryphusError('not-found', `There is no job ${words[i]}, neither in the queue nor in the history.`, {
           suggestions: ['See `gryphus q` and `gryphus history`.'],
         });
-      lines.push(`${words[i]}: nothing is in the way; all jobs have completed with exit status 0.`);
+      lines.push(`${words[i]}: nothing to explain: all jobs have completed with exit status 0.`);
     }
     return lines;
   }

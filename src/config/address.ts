@@ -12,7 +12,7 @@ export function parseAddress(text: string, key: string): Address {
   const found = /^(?:(?:\[([0-9A-Fa-f:]+)\]|([^:[\]\s]+)):)?(\d{1,5})$/.exec(text.trim());
   const port = Number(found?.[3]);
   if (found === null || port > 65_535) {
-    throw new GryphusError('bad-config', `${key} = "${text}" is no address and port.`, {
+    throw new GryphusError('bad-config', `${key} = "${text}" is not an address and port.`, {
       suggestions: [`Write it as "host:port", for example ${key} = "0.0.0.0:9618".`],
     });
   }

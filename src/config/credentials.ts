@@ -87,7 +87,7 @@ export async function loadCredential(paths: Pick<Paths, 'configDir'>, name: stri
   const file = credentialFile(paths, name);
   if (!existsSync(file)) {
     throw new GryphusError('not-found', `There is no credential '${name}'.`, {
-      suggestions: [`Describe it in ${file}; \`gryphus cred list\` shows those that there are.`],
+      suggestions: [`Describe it in ${file}; \`gryphus cred list\` lists the existing ones.`],
     });
   }
   const source = readSource(file, paths);
@@ -102,7 +102,7 @@ function credentialOf(name: string, v: Values<typeof CREDENTIAL_KEYS>, source: S
   const { kind } = v;
   if (kind === undefined) throw needs('kind', `; it is one of ${KINDS.map((one) => `"${one}"`).join(', ')}`);
   if (kind === 'allocation' || kind === 'account') {
-    if (v.until === undefined) throw needs('until', `, and an ${kind} is nothing but its end`);
+    if (v.until === undefined) throw needs('until', `, which is all that an ${kind} has`);
     return { name, kind, until: v.until };
   }
   if (v.file === undefined) throw needs('file', '');
@@ -110,7 +110,7 @@ function credentialOf(name: string, v: Values<typeof CREDENTIAL_KEYS>, source: S
   const renewal = renewalOf(v, source);
   const base = { name, file, ...(renewal === undefined ? {} : { renewal }) };
   if (kind === 'ssh-certificate' && !file.endsWith('-cert.pub')) {
-    throw new GryphusError('bad-config', `${source.file}: the file of an ssh-certificate ends with -cert.pub.`, {
+    throw new GryphusError('bad-config', `${source.file}: the file of an ssh-certificate must end with -cert.pub.`, {
       suggestions: ['Name the certificate; its key is beside it, without -cert.pub.'],
     });
   }
@@ -127,13 +127,16 @@ function renewalOf(v: Values<typeof CREDENTIAL_KEYS>, source: Source): Renewer |
   const host = v['myproxy.host'];
   if (v.renew_command !== undefined) {
     if (host !== undefined) {
-      throw new GryphusError('bad-config', `${source.file}: it has a renew_command and a myproxy.host; choose one.`);
+      throw new GryphusError(
+        'bad-config',
+        `${source.file}: it has both a renew_command and a myproxy.host; choose one.`,
+      );
     }
     return { by: 'command', command: v.renew_command, timeoutMs: v.renew_timeout * 1000 };
   }
   if (host === undefined) return undefined;
   if (v.kind !== 'x509-proxy') {
-    throw new GryphusError('bad-config', `${source.file}: a MyProxy server renews an x509-proxy alone.`);
+    throw new GryphusError('bad-config', `${source.file}: a MyProxy server can renew only an x509-proxy.`);
   }
   return { by: 'myproxy', account: accountOf(host, v), lifetime: v['myproxy.lifetime'] };
 }

@@ -8,9 +8,9 @@ export function configDocs(): string {
   const { fork, queue } = BATCH_LIMITS;
   return `# Configuration
 
-Gryphus works without any. \`config.toml\` is in \`$GRYPHUS_HOME\`, else in \`~/.config/gryphus\`; each site has a file of its
-own under \`sites/\` there. Times are \`"30s"\`, \`"5m"\`, \`"1h30m"\`, \`"7d"\`; sizes are \`"500M"\`, \`"10G"\`. A mistake is
-answered with the file, the line and what to write instead.
+Gryphus works without any configuration. \`config.toml\` is in \`$GRYPHUS_HOME\`, else in \`~/.config/gryphus\`; each site has its own
+file in \`sites/\` there. Times are \`"30s"\`, \`"5m"\`, \`"1h30m"\`, \`"7d"\`; sizes are \`"500M"\`, \`"10G"\`. Error
+messages name the file, the line and what to write instead.
 
 ## config.toml
 
@@ -18,7 +18,7 @@ ${table(SETTINGS)}
 ## sites/NAME.toml
 
 ${table(SITE_KEYS)}
-Without limits of its own a site has these:
+Default limits of a site:
 
 | | plain processes (\`fork\`) | a batch system |
 | --- | --- | --- |

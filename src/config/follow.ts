@@ -42,7 +42,7 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
         current = fresh;
         told.changed?.(live);
       },
-      (thrown: unknown) => told.wrong(`${asError(thrown).message} What was set before stays in force.`),
+      (thrown: unknown) => told.wrong(`${asError(thrown).message} The previous settings stay in force.`),
     );
   };
   return {

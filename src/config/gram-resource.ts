@@ -22,7 +22,7 @@ export function parseGramContact(text: string): GramTarget {
   const number = port === undefined ? GATEKEEPER_PORT : Number(port);
   if (host === undefined || number < 1 || number > 65_535) {
     throw new GryphusError('bad-input', `'${text}' is not the contact of a GRAM service.`, {
-      suggestions: ['Write HOST/jobmanager-NAME, HOST:PORT/jobmanager-NAME, or that with :/SUBJECT behind it.'],
+      suggestions: ['Write HOST/jobmanager-NAME, HOST:PORT/jobmanager-NAME, optionally followed by :/SUBJECT.'],
     });
   }
   return {

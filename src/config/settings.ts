@@ -18,7 +18,7 @@ export const SETTINGS = {
   'daemons.environment': entry(
     texts,
     [],
-    'Further environment variables that the daemons keep from the shell that starts them, such as for a ProxyCommand of ssh; `*` at the end of a name stands for many. Jobs do not see them.',
+    'Further environment variables that the daemons keep from the shell that starts them, such as for a ProxyCommand of ssh; a name may end with the wildcard `*`. Jobs do not see them.',
   ),
 
   'scheduler.periodic_interval': entry(

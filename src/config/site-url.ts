@@ -22,10 +22,10 @@ export function parseSiteUrl(url: string): SiteTarget {
   const found = SSH.exec(url);
   const [, user, host, port] = found ?? [];
   if (!host || /^[a-z][a-z0-9+.-]*:\/\//i.test(url.replace(/^ssh:\/\//, '')))
-    throw bad(url, 'is not a place that a site can be');
+    throw bad(url, 'is not a valid URL of a site');
   if (host.startsWith('-') || user?.startsWith('-')) throw bad(url, 'has a name that begins with a dash');
   const number = port === undefined ? undefined : Number(port);
-  if (number !== undefined && (number < 1 || number > 65_535)) throw bad(url, `has no possible port: ${number}`);
+  if (number !== undefined && (number < 1 || number > 65_535)) throw bad(url, `has an invalid port: ${number}`);
   return {
     kind: 'ssh',
     host: host.replace(/^\[(.*)\]$/, '$1'),

@@ -42,7 +42,7 @@ export const SITE_KEYS = {
   urls: entry(
     oneOf(['agent', 'direct']),
     'agent',
-    'Who transfers inputs and results that are URLs: the agent (each input once for all jobs), or `direct`ly the site with its curl or wget (inputs only, from URLs without a log-in).',
+    'Who transfers inputs and results that are URLs: the agent (each input once for all jobs), or the site itself with curl or wget (`direct`; inputs only, from URLs that need no log-in).',
   ),
   cost: entry(real(0), 0, 'Cost of a core hour; cheaper sites are preferred.'),
   credential: entry(text, undefined, 'Name of the credential that the site needs; default: only your ssh keys.'),

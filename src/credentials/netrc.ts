@@ -59,14 +59,14 @@ function parse(text: string, path: string): Entry[] {
       continue;
     }
     if (!['machine', 'login', 'password', 'account'].includes(key)) {
-      throw bad(path, line, "a word is none of 'machine', 'default', 'login', 'password', 'account'");
+      throw bad(path, line, "a keyword is none of 'machine', 'default', 'login', 'password', 'account'");
     }
     const value = words[++i];
-    if (value === undefined) throw bad(path, line, `'${key}' has no word after it`);
+    if (value === undefined) throw bad(path, line, `'${key}' has no value after it`);
     if (key === 'machine') entries.push({ host: value.text.toLowerCase(), line });
     else if (key !== 'account') {
       const entry = entries.at(-1);
-      if (!entry) throw bad(path, line, `'${key}' stands before the first machine`);
+      if (!entry) throw bad(path, line, `'${key}' comes before the first machine`);
       if (key === 'login') entry.login = value.text;
       else entry.password = value.text;
     }

@@ -22,7 +22,7 @@ export async function renew(source: Source): Promise<Renewed> {
   const before = inspect(source);
   const { renewal } = source;
   if (renewal === undefined)
-    return { ok: false, message: `Nothing is set that could renew '${source.name}'.`, now: before };
+    return { ok: false, message: `No renewal is configured for '${source.name}'.`, now: before };
   let failure: string | undefined;
   try {
     failure = renewal.by === 'command' ? await runCommand(renewal) : await fromMyProxy(source, renewal);
@@ -31,12 +31,12 @@ export async function renew(source: Source): Promise<Renewed> {
   }
   const now = inspect(source);
   if (failure !== undefined) return { ok: false, message: failure, now };
-  if (now.problem !== undefined) return { ok: false, message: `The renewal ended well, but ${now.problem}`, now };
+  if (now.problem !== undefined) return { ok: false, message: `The renewal succeeded, but ${now.problem}`, now };
   const later =
     before.problem !== undefined || now.end === undefined || now.end > (before.end ?? Number.POSITIVE_INFINITY);
   if (later) return { ok: true, now };
   const end = now.end === undefined ? '' : ` at ${timeText(now.end)}`;
-  return { ok: false, message: `The renewal ended well, but the ${now.what} still ends${end}.`, now };
+  return { ok: false, message: `The renewal succeeded, but the ${now.what} still ends${end}.`, now };
 }
 
 async function runCommand({ command, timeoutMs }: Renewer & { by: 'command' }): Promise<string | undefined> {

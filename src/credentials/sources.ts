@@ -77,7 +77,7 @@ function facts(source: Source): Facts {
       const line = readPublic(source.file, 'certificate').toString('utf8');
       const found = readCertificateLine(line);
       if (typeof found === 'string')
-        throw new GryphusError('credential-invalid', `${source.file} is no OpenSSH certificate: ${found}.`);
+        throw new GryphusError('credential-invalid', `${source.file} is not an OpenSSH certificate: ${found}.`);
       const { validAfter, validBefore } = found;
       wipe(readSecretFile(source.file.replace(/-cert\.pub$/, ''), 'key'));
       const end = validBefore === undefined ? {} : { end: validBefore };
@@ -115,6 +115,6 @@ function howToRenew(source: Source): readonly string[] {
       return [`(your site's tool that writes ${source.file})`, 'gryphus cred list'];
     case 'allocation':
     case 'account':
-      return ['gryphus config edit   # when the site has given a new end'];
+      return ['gryphus config edit   # once the site has extended it'];
   }
 }

@@ -116,7 +116,7 @@ export function destroyFile(path: string): boolean {
   if (found === undefined) return false;
   const uid = process.getuid?.();
   if (!found.isFile() || (uid !== undefined && found.uid !== uid)) {
-    throw new GryphusError('not-permitted', `${path} is not an ordinary file of yours, so it is left alone.`);
+    throw new GryphusError('not-permitted', `${path} is not a regular file of yours, so it was left alone.`);
   }
   const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW);
   try {

@@ -77,7 +77,7 @@ function missingFiles(dag: DagGraph, node: number, files: LintFiles): readonly P
       ...placeOf(dag, node),
       severity,
       message: `The ${what} ${path} of node ${name} does not exist`,
-      remedy: early ? `Write ${path}, or correct its name.` : 'It has to be there when the node begins.',
+      remedy: early ? `Write ${path}, or correct its name.` : 'It must exist when the node starts.',
     },
   ];
 }

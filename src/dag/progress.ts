@@ -137,7 +137,7 @@ function waitsFor(core: Core, node: number): string {
       const category = core.dag.categories[core.dag.category[node] ?? -1];
       if (core.halted) return 'The DAG is halted.';
       return category === undefined
-        ? `${name} is ready; a throttle keeps it from the queue.`
+        ? `${name} is ready; a throttle keeps it out of the queue.`
         : `${name} is ready; its category ${category.name} lets ${category.limit} into the queue at once.`;
     }
     case STATUS.notReady:

@@ -131,12 +131,12 @@ export function applyRescue(dag: DagGraph, text: string, file: string): readonly
     const complain = (message: string, remedy: string): void =>
       report({ file, line, severity: 'error', message, remedy });
     if (command.cmd !== 'done' && command.cmd !== 'retry') {
-      complain('A rescue file holds DONE and RETRY commands only', 'Put other commands into the DAG file.');
+      complain('A rescue file can contain only DONE and RETRY commands', 'Put other commands into the DAG file.');
       return;
     }
     const node = dag.byName.get(command.node);
     if (node === undefined) {
-      const remedy = `The DAG has changed since ${file} was written: remove that line, or start anew with -force.`;
+      const remedy = `The DAG has changed since ${file} was written: remove that line, or start over with -force.`;
       complain(`References undefined node ${command.node}`, remedy);
     } else if (command.cmd === 'done') dag.flags[node] = (dag.flags[node] ?? 0) | FLAG.finished;
     else dag.retryMax[node] = command.max;

@@ -27,8 +27,8 @@ export function subdagCycles(dag: DagGraph, files: readonly string[], source: Da
     const message =
       chain.length === 1
         ? `The sub-DAG of node ${nameOf(dag, node)} is this DAG itself: ${first.path}`
-        : `The sub-DAG of node ${nameOf(dag, node)} has a DAG in it that it is part of: ${chain.join(' -> ')}`;
-    const remedy = 'A DAG that is to run again is retried (RETRY), or submitted by its last node.';
+        : `The sub-DAG of node ${nameOf(dag, node)} contains itself: ${chain.join(' -> ')}`;
+    const remedy = 'To run a DAG again, retry it (RETRY), or submit it from its last node.';
     problems.push({ ...placeOf(dag, node), severity: 'error', command: 'SUBDAG', message, remedy });
   }
   return problems;

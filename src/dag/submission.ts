@@ -45,7 +45,7 @@ export function claimSubmission(
     );
   }
   if (run.rescueFile !== undefined && !files.exists(run.rescueFile)) {
-    throw new GryphusError('dag-refused', `-RescueFile ${run.rescueFile}: there is no such file`);
+    throw new GryphusError('dag-refused', `-RescueFile ${run.rescueFile}: no such file`);
   }
   files.remove(haltName(primary));
   if (options.force === true) {
@@ -70,8 +70,8 @@ export function claimSubmission(
   if (there.length === 0) return;
   throw new GryphusError('dag-refused', `"${there[0]}" already exists: this DAG was submitted before`, {
     suggestions: [
-      'Use -force to replace the files of the earlier run and begin afresh.',
-      'Use -update_submit to replace them and go on.',
+      'Use -force to replace the files of the earlier run and start over.',
+      'Use -update_submit to replace them and continue.',
       ...there.slice(1).map((file) => `"${file}" already exists.`),
     ],
   });

@@ -17,7 +17,7 @@ function look(path: string): ReturnType<NonNullable<SubmitPolicy['checkProxy']>>
   try {
     const info = proxyInfo(loadProxy(path).chain);
     if (info.kind === 'end-entity' || info.kind === 'ca' || info.kind === 'legacy-proxy') {
-      return { ok: false, reason: `${path} holds no RFC 3820 proxy, but ${KINDS[info.kind]}` };
+      return { ok: false, reason: `${path} does not hold an RFC 3820 proxy, but ${KINDS[info.kind]}` };
     }
     const expiresAt = Math.min(info.end, ...info.voms.map((one) => one.notAfter));
     return { ok: true, value: { expiresAt, attributes: proxyAttributes(info) } };

@@ -45,8 +45,8 @@ export class SiteChooser {
     const universe = readNumber(source, 'JobUniverse') ?? UNIVERSE.vanilla;
     const container = readBoolean(source, 'WantDocker') || readBoolean(source, 'WantContainer');
     if (container && universe !== UNIVERSE.vanilla) {
-      throw new GryphusError('bad-input', 'A job in a container image runs in the pool, and in no other universe.', {
-        suggestions: ['Say `universe = container`: the workers of the pool that have a container runtime take it.'],
+      throw new GryphusError('bad-input', 'A job in a container image can run only in the pool.', {
+        suggestions: ['Use `universe = container`: it runs on workers of the pool that have a container runtime.'],
       });
     }
     if (readBoolean(source, 'WantFlood') && (universe !== UNIVERSE.grid || source.get('GridResource') !== undefined)) {
@@ -54,7 +54,7 @@ export class SiteChooser {
         'bad-input',
         'want_flood = true: the job is for one site, and cannot be queued at several.',
         {
-          suggestions: ['Say `universe = grid`, and leave grid_resource out: the broker finds the sites.'],
+          suggestions: ['Use `universe = grid` without grid_resource: the broker chooses the sites.'],
         },
       );
     }
@@ -100,7 +100,7 @@ export class SiteChooser {
     if (others.length > 0) {
       throw new GryphusError(
         'bad-input',
-        `grid_resource = ${resource} fits ${fitting.length} sites: ${fitting.map((s) => s.name).join(', ')}.`,
+        `grid_resource = ${resource} matches ${fitting.length} sites: ${fitting.map((s) => s.name).join(', ')}.`,
         {
           suggestions: [`Name one: grid_resource = batch ${system} ${only.name}`],
         },
@@ -142,7 +142,7 @@ export class SiteChooser {
       suggestions: [
         ...(near === undefined ? [] : [`Did you mean '${near}'?`]),
         `gryphus site add ${name} ssh://user@host --batch slurm`,
-        `Sites that there are: ${[...this.#sites.keys()].join(', ')}.`,
+        `Existing sites: ${[...this.#sites.keys()].join(', ')}.`,
       ],
     });
   }
@@ -150,7 +150,7 @@ export class SiteChooser {
   #nowhere(system: string, resource: string): GryphusError {
     return new GryphusError(
       'site-unknown',
-      `grid_resource = ${resource} fits no site: none runs ${system || 'a batch system that is not named'}.`,
+      `grid_resource = ${resource} matches no site: none runs ${system || 'an unnamed batch system'}.`,
       {
         suggestions: [`gryphus site add NAME ssh://user@host --batch ${system || 'slurm'}`],
       },

@@ -41,7 +41,7 @@ export class UnsupportedRequests {
 
   get warnings(): readonly Warning[] {
     const services = [...this.#found].map(([service, asked]) => ({
-      message: `The GRAM service ${service} passes over ${[...asked].join(', ')}: the site's own settings apply.`,
+      message: `The GRAM service ${service} ignores ${[...asked].join(', ')}: the site's own settings apply.`,
     }));
     const lost = [...this.#keepers].map((name) => ({
       message: `when_to_transfer_output = ON_EXIT_OR_EVICT: ${

@@ -94,7 +94,7 @@ export function factory(
   for (const demand of demands) {
     const fitting = supplies.filter((supply) => fits(demand, supply));
     if (fitting.length === 0) {
-      if (demand.idle > 0) because.push(`${demand.kind}: no site has pilots that suit it.`);
+      if (demand.idle > 0) because.push(`${demand.kind}: no site has suitable pilots.`);
       continue;
     }
     let slots = slotsFor(demand, limits.horizon);
@@ -130,13 +130,13 @@ export function factory(
     const room = Math.min(supply.most - supply.waiting.length - supply.running, limits.most - total);
     const more = Math.min(here - hopeful, step, room);
     if (more <= 0) {
-      because.push(`${supply.site}: it has all the pilots that it may have.`);
+      because.push(`${supply.site}: it has as many pilots as it may have.`);
       continue;
     }
     if (hopeful + supply.running === 0) asked++;
     total += more;
     start.set(supply.site, more);
-    because.push(`${supply.site}: ${more} more ${pilots(more)} for jobs that wait.`);
+    because.push(`${supply.site}: ${more} more ${pilots(more)} for waiting jobs.`);
   }
   return { start, withdraw, because };
 }

@@ -60,7 +60,7 @@ export async function nodeFor(arch: Arch, { repository, from, log }: NodeSource)
   } catch (thrown) {
     const cause = asError(thrown);
     if (from === 'auto' && arch === process.arch) {
-      log('npm has no Node for pilots now: our own is taken', { why: cause.message });
+      log('npm has no Node for pilots now: using our own', { why: cause.message });
       return ownNode(arch, repository);
     }
     throw new GryphusError('missing-program', `There is no Node for ${arch} pilots: ${cause.message}.`, {
@@ -74,7 +74,7 @@ export async function nodeFor(arch: Arch, { repository, from, log }: NodeSource)
 export function nodeArch(machine: string): Arch {
   if (/^(x86_64|amd64)$/i.test(machine)) return 'x64';
   if (/^(aarch64|arm64)$/i.test(machine)) return 'arm64';
-  throw new GryphusError('missing-program', `There is no worker for the processor ${machine}.`, {
+  throw new GryphusError('missing-program', `There is no worker build for the processor ${machine}.`, {
     suggestions: ['Glideins need x86_64 or aarch64 under Linux.'],
   });
 }
@@ -122,11 +122,12 @@ async function fetchPackage(arch: Arch, directory: string): Promise<void> {
       timeout: PATIENCE_MS,
     });
     const archive = readdirSync(scratch).find((name) => name.endsWith('.tgz'));
-    if (archive === undefined) throw new Error('npm brought nothing');
+    if (archive === undefined) throw new Error('npm downloaded nothing');
     const found = createHash('sha512')
       .update(readFileSync(join(scratch, archive)))
       .digest('base64');
-    if (found !== PACKAGES[arch]) throw new Error(`what npm brought as node-linux-${arch} is not what it should be`);
+    if (found !== PACKAGES[arch])
+      throw new Error(`the package node-linux-${arch} from npm does not have the expected content`);
     await run('tar', ['-xzf', archive, 'package/bin/node'], { cwd: scratch, timeout: PATIENCE_MS });
     const fresh = `${directory}.${process.pid}`;
     mkdirSync(fresh, { recursive: true, mode: 0o700 });

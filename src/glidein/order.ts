@@ -56,18 +56,18 @@ const MOST_AT_ONCE = 1000;
 export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Promise<Batch> {
   const { paths, settings, queue, owner, now } = world;
   const { site, count } = order;
-  if (site.batch === 'pool') throw new GryphusError('bad-input', 'The pool itself is no site for glideins.');
+  if (site.batch === 'pool') throw new GryphusError('bad-input', 'Glideins cannot be sent to the pool itself.');
   if (site.target.kind === 'gram') {
     throw new GryphusError(
       'bad-input',
-      `${site.name} is a GRAM service, from which no worker finds its reverse connection.`,
+      `${site.name} is a GRAM service, from which workers have no reverse connection.`,
       {
-        suggestions: ['Send glideins over ssh, where the site has that: gryphus site add.'],
+        suggestions: ['Send glideins over ssh, if the site has it: gryphus site add.'],
       },
     );
   }
   if (count < 1 || count > MOST_AT_ONCE) {
-    throw new GryphusError('bad-input', `${count} glideins at once: from 1 to ${MOST_AT_ONCE} can be asked for.`);
+    throw new GryphusError('bad-input', `${count} glideins at once: ask for 1 to ${MOST_AT_ONCE}.`);
   }
   const repository = join(paths.stateDir, 'repository');
   const node = await nodeFor(nodeArch(order.machine ?? 'x86_64'), {

@@ -207,7 +207,7 @@ export class PilotTracker {
   /** False while the central manager is away. It must be told, or it would wait for the lease of what ran there. */
   async #reportDead(token: string): Promise<boolean> {
     this.#tokens.revoke(token);
-    const message = 'the job of its pilot is over';
+    const message = "its pilot's job has ended";
     return this.#centralManager.ask({ t: 'worker-died', token, message }, 'done').then(
       () => true,
       () => false,

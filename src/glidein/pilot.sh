@@ -32,13 +32,13 @@ while read -r name value; do
 done <need || no 'its list of needs is missing.'
 
 # The kind of machine.
-[ "$(uname -s)" = Linux ] || no "it runs $(uname -s), and the worker needs Linux."
+[ "$(uname -s)" = Linux ] || no "it runs $(uname -s), but the worker needs Linux."
 case $(uname -m) in
   x86_64 | amd64) found=x64 ;;
   aarch64 | arm64) found=arm64 ;;
   *) found=$(uname -m) ;;
 esac
-[ -z "$arch" ] || [ "$found" = "$arch" ] || no "its processor is $found, and the pilot was made for $arch."
+[ -z "$arch" ] || [ "$found" = "$arch" ] || no "its processor is $found, but the pilot was built for $arch."
 
 older() { # whether version $1 is older than $2, both MAJOR.MINOR
   [ "${1%%.*}" -lt "${2%%.*}" ] || { [ "${1%%.*}" -eq "${2%%.*}" ] && [ "${1#*.}" -lt "${2#*.}" ]; }
@@ -48,9 +48,9 @@ if [ -n "$glibc" ]; then
   libc=${libc#glibc }
   case $libc in
     [0-9]*.[0-9]*) libc=${libc%%.*}.$(printf '%s' "${libc#*.}" | sed 's/[^0-9].*//') ;;
-    *) no "it has no GNU C library, and Node needs glibc $glibc." ;;
+    *) no "it has no GNU C library, but Node needs glibc $glibc." ;;
   esac
-  ! older "$libc" "$glibc" || no "its glibc is $libc, and Node needs $glibc."
+  ! older "$libc" "$glibc" || no "its glibc is $libc, but Node needs $glibc."
 fi
 
 # With a clock far behind, expired tokens would look valid and deadlines far away.
@@ -93,10 +93,10 @@ for place in "$scratch" "$HERE"; do
   mkdir "$DIR" 2>/dev/null && break
   DIR=
 done
-[ -n "$DIR" ] || no "there is no room to work: ${short-no directory can be written}, and $disk_kb KB are needed."
+[ -n "$DIR" ] || no "it has too little disk space: ${short-no directory is writable}, and $disk_kb KB are needed."
 
 have=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo 2>/dev/null)
-[ -z "$have" ] || [ "$have" -ge "$memory_kb" ] || no "it has $have KB of free memory, and $memory_kb are needed."
+[ -z "$have" ] || [ "$have" -ge "$memory_kb" ] || no "it has $have KB of free memory, but $memory_kb are needed."
 
 # The site's copy may have changed since it was sent.
 sha256() {
@@ -148,11 +148,11 @@ while :; do
   [ $(($(date +%s) - began)) -lt 60 ] || TRIES=0
   if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 20 ]; then break; fi
   TRIES=$((TRIES + 1))
-  printf 'pilot: the worker died (status %d) and is started again\n' "$status" >&2
+  printf 'pilot: the worker died (status %d); restarting it\n' "$status" >&2
 done
 case $status:$TOLD in
   # Drained, idle or alone; another worker runs there; no longer wanted; told to end.
   0:* | 75:* | 77:* | *:1) ;;
-  *) printf 'pilot: the worker failed on %s: it ended with status %d\n' "$(uname -n)" "$status" >&2 ;;
+  *) printf 'pilot: the worker failed on %s: it exited with status %d\n' "$(uname -n)" "$status" >&2 ;;
 esac
 exit "$status"

@@ -51,7 +51,7 @@ async function cancelOne(ctx: GramContext, key: AttemptKey, onlyIfNotStarted: bo
 /** GRAM cannot cancel a job only if it has not started, so a waiting job is left alone. */
 function notWithdrawn(state: number): Outcome {
   const waits = state === STATE.pending || state === STATE.unsubmitted || state === STATE.stageIn;
-  if (waits) return later('GRAM cannot withdraw a job and be sure that it has not started');
+  if (waits) return later('GRAM cannot guarantee that a withdrawn job has not started');
   return { ok: false, refusal: { kind: 'never', code: 'already-started', message: 'it has started' } };
 }
 
@@ -91,7 +91,7 @@ async function forgetOne(ctx: GramContext, key: AttemptKey): Promise<Outcome> {
   const uncommitted = record.phase === 'asked';
   const ended = await takesEnd(ctx, key, uncommitted ? UNCOMMITTED_PATIENCE_MS : END_PATIENCE_MS);
   if (ended || uncommitted) return forgetRecord(ctx, key);
-  return later('GRAM is not done with the job yet');
+  return later('GRAM has not finished with the job yet');
 }
 
 /**

@@ -63,7 +63,7 @@ const MOST_DELIVERIES = 60;
 /** What GRAM's answers mean for an attempt. Pure and total. */
 export function classify(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: Seen): Verdict {
   const { key } = record;
-  if (record.phase === 'lost') return { report: { key, is: 'lost', why: 'the site could not begin with it' } };
+  if (record.phase === 'lost') return { report: { key, is: 'lost', why: 'the site could not start it' } };
   if (seen.exit !== undefined && (isOver(seen.state) || seen.gone)) return { report: ended(key, seen.exit.ending) };
   if (seen.gone) return { report: undefined };
   if (record.phase === 'new' || record.phase === 'asked') return { report: { key, is: 'prepared' } };
@@ -108,8 +108,8 @@ function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verd
   }
   if (!seen.waited) return { report: running(record, seen), action: 'wait' };
   const message = STAGING_OUT.has(seen.failure)
-    ? `its results could not be brought to us: ${wordsOf(seen)}`
-    : seen.message || 'it ended without a record of how';
+    ? `its results could not be transferred to us: ${wordsOf(seen)}`
+    : seen.message || 'it ended without an exit record';
   return { report: bySite(record, seen, 'vanished', message) };
 }
 

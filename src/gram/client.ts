@@ -74,7 +74,7 @@ export class GramClient {
     if (code === 0 || code === GRAM_ERROR.waitingForCommit) {
       const contact = answer.fields.get('job-manager-url') ?? '';
       if (URL.canParse(contact)) return { ok: true, contact };
-      throw new GryphusError('protocol-error', `${this.#label} took the job and gave no contact for it.`);
+      throw new GryphusError('protocol-error', `${this.#label} accepted the job but returned no contact for it.`);
     }
     const more = answer.fields.get('gt3-failure-message');
     return { ok: false, code, message: more === undefined ? gramWords(code) : `${gramWords(code)}: ${more}` };
@@ -182,10 +182,10 @@ export class GramClient {
     if (http === 403) {
       throw new GryphusError(
         'login-refused',
-        `${this.#label} does not let us in: it does not know this identity, or the proxy is a limited one.`,
+        `${this.#label} refuses the log-in: it does not know this identity, or the proxy is a limited one.`,
         {
           suggestions: [
-            'See who you are: gryphus cred proxy info',
+            'See your identity: gryphus cred proxy info',
             "Ask the site's admins for a line in their grid-mapfile.",
           ],
         },

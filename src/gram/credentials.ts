@@ -35,7 +35,7 @@ export class GramCredentials {
   get(name: string): Credential {
     const found = this.#known.get(name) ?? this.newest();
     if (found !== undefined) return found;
-    throw new GryphusError('credential-invalid', 'A GRAM service wants an X.509 proxy, and the job names none.', {
+    throw new GryphusError('credential-invalid', 'A GRAM service needs an X.509 proxy, but the job names none.', {
       suggestions: [
         'gryphus cred proxy init, and x509userproxy = FILE in the description,',
         "or a credential of the kind x509-proxy in the site's file.",

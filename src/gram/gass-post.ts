@@ -82,7 +82,7 @@ export class GassPost {
       const server = await at(port).catch(inUse);
       if (server) return server;
     }
-    throw new GryphusError('bad-config', `No port is free for the GASS server at ${address}.`, {
+    throw new GryphusError('bad-config', `No port is available for the GASS server at ${address}.`, {
       suggestions: ['Widen GLOBUS_TCP_PORT_RANGE, or unset it.'],
     });
   }

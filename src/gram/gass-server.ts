@@ -155,7 +155,7 @@ async function receive(request: IncomingMessage, to: Writable, appends: boolean)
   const coming = `${to.path}.${randomBytes(4).toString('hex')}.part`;
   try {
     await pipeline(request, createWriteStream(coming, { mode: 0o600 }));
-    if (!request.complete) throw new Error('the request broke off');
+    if (!request.complete) throw new Error('the request was cut short');
     if (to.offset !== undefined) await putAt(coming, to.path, to.offset);
     else if (appends) await appendFile(to.path, await readFile(coming), { mode: 0o600 });
     else {

@@ -6,7 +6,7 @@
 # If our end of the connection dies, a job manager runs the part that it received. Nothing of that may start; the
 # agent learns of it from the message on standard error. The exit status is 0 because some adapters otherwise drop
 # the message.
-trap 'echo "gryphus: the program did not come whole" >&2; exit 0' EXIT
+trap 'echo "gryphus: the program did not arrive complete" >&2; exit 0' EXIT
 main() {
   trap - EXIT
   set -u
@@ -22,7 +22,7 @@ main() {
   case ${X509_USER_PROXY-} in
     /*) DIR=${X509_USER_PROXY%/*}/gryphus ;;
     *)
-      echo 'gryphus: the job manager has given this job no proxy' >&2
+      echo 'gryphus: the job manager did not give this job a proxy' >&2
       exit 0
       ;;
   esac
@@ -38,7 +38,7 @@ main() {
     done <whole
   }
   unpack || {
-    echo 'gryphus: the package did not come whole, or could not be unpacked: is the disk of the site full?' >&2
+    echo 'gryphus: the package is incomplete or could not be unpacked; is the disk of the site full?' >&2
     exit 0
   }
   chmod 700 wrapper.sh

@@ -62,7 +62,7 @@ export async function unpack(results: Results, request: FetchRequest): Promise<F
     }
   }
   if (missing.length === 0) return { ok: true, files };
-  const message = `The job has not made ${missing.map((name) => `'${name}'`).join(', ')}.`;
+  const message = `The job did not create ${missing.map((name) => `'${name}'`).join(', ')}.`;
   return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, files };
 }
 

@@ -183,8 +183,8 @@ export class GramStore {
 export function noRoom(dir: string, thrown: unknown): Error {
   const cause = asError(thrown) as NodeJS.ErrnoException;
   if (cause.code !== 'ENOSPC' && cause.code !== 'EDQUOT') return cause;
-  return new GryphusError('disk-full', `There is no room in ${dir}.`, {
+  return new GryphusError('disk-full', `There is no space left in ${dir}.`, {
     cause,
-    suggestions: ['Make some room there.'],
+    suggestions: ['Free some space there.'],
   });
 }

@@ -11,7 +11,7 @@ import { numberOf, STATE } from './protocol.ts';
 import type { GramRecord } from './store.ts';
 
 const OK: Outcome = { ok: true };
-const TOO_SHORT = 'GRAM takes no job whose proxy ends within ten minutes: renew it, see gryphus cred';
+const TOO_SHORT = 'GRAM refuses jobs whose proxy expires within ten minutes: renew it, see gryphus cred';
 
 /** Snapshots the inputs and asks GRAM for each job, which it then holds uncommitted. */
 export async function prepare(ctx: GramContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
@@ -77,7 +77,7 @@ const GONE: Outcome = {
 
 const BUSY: Outcome = {
   ok: false,
-  refusal: { kind: 'later', code: 'site-busy', message: 'GRAM has not let go yet of a job that was not committed' },
+  refusal: { kind: 'later', code: 'site-busy', message: 'GRAM has not yet released a job that was not committed' },
 };
 
 /** The commit of GRAM's two phases: after it, each job starts once. */

@@ -42,7 +42,7 @@ async function* exactly(path: string, bytes: number): AsyncGenerator<Buffer> {
     yield chunk;
   }
   // A different length would shift everything that follows.
-  if (sent !== bytes) throw new Error(`${path} has ${sent} bytes and not ${bytes}`);
+  if (sent !== bytes) throw new Error(`${path} has ${sent} bytes instead of ${bytes}`);
 }
 
 function sizeOf({ content }: TarEntry): number {

@@ -79,7 +79,7 @@ function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {
   if (cause === 'out-of-memory' && asksForOther(changes)) {
     const more = Object.entries(changes).filter(([name]) => /^request/i.test(name));
     const asks = more.map(([name, text]) => `${name} = ${text ?? 'undefined'}`).join(', ');
-    const reason = `${says}${message === '' ? '' : ` (${message})`}. It runs again with ${asks}.`;
+    const reason = `${says}${message === '' ? '' : ` (${message})`}. It will run again with ${asks}.`;
     return { event: 'again', set: { ...changes, GryphusSiteCause: null }, info: { by: 'eviction', reason } };
   }
   const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');

@@ -102,7 +102,7 @@ async function main(identity: string): Promise<void> {
   log.info({ identity }, 'started');
   try {
     await manager.run();
-    log.info('ended: no work left');
+    log.info('exits: no work left');
   } catch (thrown) {
     const error = asError(thrown);
     log.error({ err: error }, 'ended');

@@ -110,7 +110,7 @@ export class GridManager {
   async run(): Promise<void> {
     const { queue, identity } = this.#options;
     this.#lease = await queue.acquireLease(`gm:${identity}`, LEASE_MS, { holder: String(process.pid), force: true });
-    if (!this.#lease) throw new GryphusError('already-running', `A GridManager for ${identity} runs already.`);
+    if (!this.#lease) throw new GryphusError('already-running', `A GridManager for ${identity} is already running.`);
     this.#begun.resolve(undefined);
     const ended = new Promise<Error | undefined>((resolve) => {
       this.#end = resolve;
@@ -150,7 +150,7 @@ export class GridManager {
 
   #handlers(): Record<WorkLoop, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
     const handler = (workLoop: WorkLoop) => async (item: { readonly id: string }) => {
-      const where = `the ${workLoop} work loop of site ${item.id}`;
+      const where = `running the ${workLoop} work loop of site ${item.id}`;
       const run = () => this.#round(item.id, workLoop).catch((thrown: unknown) => this.#fail(where, thrown));
       const again = await this.#rounds.run(`${workLoop}/${item.id}`, run);
       return again === undefined || this.#stop.signal.aborted ? undefined : { againInMs: again };
@@ -198,7 +198,7 @@ export class GridManager {
   #agentFor(record: SiteRecord, site: Site, share: SiteShare): SiteAgent {
     const { name } = record;
     const lease = this.#lease;
-    if (!lease) throw new Error('The work at a site begins with the lease.');
+    if (!lease) throw new Error('Work at a site needs the lease.');
     return new SiteAgent(
       {
         agent: this.#options.queue.agent,
@@ -338,7 +338,7 @@ export class GridManager {
 
   #endWhenIdle(): void {
     if (this.#now() - this.#busyAt < this.#options.lingerMs) return;
-    void this.#guard('looking whether there is work left', this.#endWithoutWork());
+    void this.#guard('checking whether there is work left', this.#endWithoutWork());
   }
 
   async #endWithoutWork(): Promise<void> {
@@ -375,7 +375,7 @@ export class GridManager {
   #tellFault(where: string, error: Error, waitMs: number): void {
     const again = `it tries again in ${Math.ceil(waitMs / 1000)} s`;
     this.#options.onFault(
-      `Gryphus failed at ${where}, because of an internal error; ${again}: ${error.message}`,
+      `Gryphus failed while ${where}, because of an internal error; ${again}: ${error.message}`,
       error,
     );
   }

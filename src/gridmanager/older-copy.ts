@@ -22,7 +22,7 @@ export async function checkCopy(ctx: SiteContext): Promise<void> {
   if (seen === undefined || last === undefined) return;
   await ctx.queue.skipClusters(seen.cluster);
   const { reports, complete } = await ctx.site.poll({ cursor: undefined, follow: [] });
-  if (!complete) throw new GryphusError('site-busy', `Site ${ctx.record.name} did not say all that it holds.`);
+  if (!complete) throw new GryphusError('site-busy', `Site ${ctx.record.name} did not report all that it holds.`);
   const known = new Set(reports.map(({ key }) => key));
   const changes: Change[] = [];
   for await (const job of ctx.queue.query({ manager: ctx.manager, states: ['idle', 'preparing', 'prepared'] })) {
@@ -40,8 +40,8 @@ function doubted(ctx: SiteContext, job: JobRecord, known: ReadonlySet<AttemptKey
   if (job.state !== 'idle' && known.has(keyOf(ctx, job))) return undefined;
   const { name } = ctx.record;
   const reason =
-    `This queue is an older copy of what site ${name} has heard from since (was a backup put back?): whether the job ran ` +
-    `meanwhile cannot be known. \`gryphus site audit ${name}\` shows what is there; a release runs it`;
+    `This queue is an older copy: site ${name} has received later changes (was a backup restored?). Whether the job ran ` +
+    `in the meantime cannot be known. \`gryphus site audit ${name}\` shows what is there; a release runs it`;
   return { id: job.id, from: job.state, attempt: job.attempt, event: 'hold', set: holdAttributes(reason, GRID_FAILED) };
 }
 

@@ -59,7 +59,7 @@ export class SiteProxies {
   async #send(ctx: Surroundings, source: ProxySource): Promise<void> {
     const { site, record, manager, queue } = ctx;
     if (!site.delegate) {
-      throw new GryphusError('site-refused', `Site ${record.name} takes no X.509 proxies.`);
+      throw new GryphusError('site-refused', `Site ${record.name} accepts no X.509 proxies.`);
     }
     const { version } = ctx.gate.inspect(source);
     crashPoint('gm.before-delegate');

@@ -43,7 +43,7 @@ export function wordsOf(report: Report): string {
     case 'held-by-site':
       return `HELD (${report.why})`;
     case 'asking':
-      return 'READY (it waits for leave to start)';
+      return 'READY (it waits for permission to start)';
     case 'running':
       return 'RUNNING';
     case 'suspended':

@@ -230,7 +230,7 @@ const ODD: Readonly<Record<Exclude<OddOutput['is'], 'unasked'>, string>> = {
   pipe: 'a named pipe',
   socket: 'a socket',
   device: 'a device',
-  loop: 'a link to a directory that it is in itself',
+  loop: 'a link to a directory that contains it',
 };
 
 /**
@@ -249,7 +249,7 @@ function missingReason({ record }: SiteContext, job: JobRecord, names: string, o
   if (!odd) return `${ended} without the output ${names} that transfer_output_files names.`;
   const name = `'${oneLine(odd.name)}'`;
   if (odd.is === 'unasked') return `${ended}, and the site offers ${name}, which was not requested: it was left there.`;
-  return `${ended}, and its output ${name} is ${ODD[odd.is]}: it has no content that could be brought home.`;
+  return `${ended}, and its output ${name} is ${ODD[odd.is]}: it has no content to bring home.`;
 }
 
 function target(files: JobFiles, kind: 'output' | 'stdout' | 'stderr', name: string): string | undefined {
@@ -273,7 +273,7 @@ export function decided(ctx: SiteContext, job: JobRecord): Pick<Change, 'event' 
   try {
     return decide(job, Math.floor(ctx.now() / 1000));
   } catch (thrown) {
-    const error = ctx.troubles.met(job, "deciding by the job's policy", thrown);
+    const error = ctx.troubles.met(job, "evaluating the job's policy", thrown);
     return error && { event: 'stop', set: holdByError(error) };
   }
 }
@@ -293,7 +293,7 @@ export async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): P
       await ctx.spool.remove(key);
       if (job.state === 'completing') await ctx.spool.checkpoints.remove(job.id);
     } catch (thrown) {
-      ctx.troubles.met(job, 'clearing up', thrown);
+      ctx.troubles.met(job, 'cleaning up', thrown);
       continue;
     }
     ctx.urls.outputs.drop(key);

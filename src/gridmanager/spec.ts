@@ -64,8 +64,8 @@ function refuseOutside(ad: Attrs, files: JobFiles): void {
   const names = [files.outputs, checkpoint].flatMap((some) => (some === 'new' ? [] : some));
   const outside = names.find((name) => plainName(name) === undefined);
   if (outside === undefined) return;
-  throw new GryphusError('output-missing', `The output '${oneLine(outside)}' leads out of the job's directory.`, {
-    suggestions: ['Name files of that directory with `gryphus edit`, then `gryphus release` the job.'],
+  throw new GryphusError('output-missing', `The output '${oneLine(outside)}' is outside the job's directory.`, {
+    suggestions: ['Name files in that directory with `gryphus edit`, then `gryphus release` the job.'],
   });
 }
 

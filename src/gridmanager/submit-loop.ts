@@ -173,7 +173,7 @@ async function prepare(ctx: SiteContext, sent: readonly Sent[]): Promise<Step> {
   return { done: book.done, later, coming: coming > 0 || arriving };
 }
 
-const TROUBLED = 'a fault of Gryphus itself; it is tried again';
+const TROUBLED = 'an internal error of Gryphus; it will be retried';
 
 /** A job's own error holds it; after an unexpected error it is tried again later, until that has failed too often. */
 function faultOf(ctx: SiteContext, one: Sent): (thrown: unknown) => GryphusError | undefined {
@@ -186,7 +186,7 @@ function faultOf(ctx: SiteContext, one: Sent): (thrown: unknown) => GryphusError
 const TAKES_NO_CANDIDATES: Refusal = {
   kind: 'never',
   code: 'site-refused',
-  message: 'it cannot let a job wait for leave to start, so it takes no flooded jobs.',
+  message: 'it cannot make a job wait for permission to start, so it cannot run flooded jobs.',
 };
 
 /**

@@ -30,7 +30,7 @@ export class UrlOutputs {
     if (this.has(key, text)) return;
     const url = parseFileUrl(text, this.#access.schemes);
     const fetcher = fetcherOf(url, this.#access.fetchers);
-    if (!fetcher?.store) throw new GryphusError('output-unwritable', `Nothing can be written to ${text}.`);
+    if (!fetcher?.store) throw new GryphusError('output-unwritable', `Outputs cannot be written to ${text}.`);
     await this.#place();
     try {
       const options = await this.#access.optionsFor(url, proxyFile);

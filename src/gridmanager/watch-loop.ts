@@ -137,7 +137,7 @@ async function record(
       if (change?.event === 'ended') ends.push({ job, report, change });
     } catch (thrown) {
       // The job runs or has run, so it is not held because of the error.
-      ctx.troubles.met(found, 'recording what the site said', thrown);
+      ctx.troubles.met(found, "recording the site's report", thrown);
       unrecorded.push(report);
     }
     // Its grant is recorded, but the permission did not reach the site.
@@ -193,7 +193,7 @@ async function stepsOf(ctx: SiteContext, { job, report, change }: End): Promise<
     return stepsAfter(ctx, job, report, change, placed);
   } catch (thrown) {
     // The results loop goes on from the recorded end.
-    ctx.troubles.met(job, 'recording what the site said', thrown);
+    ctx.troubles.met(job, "recording the site's report", thrown);
     return [];
   }
 }

@@ -26,7 +26,7 @@ export function asFault(thrown: unknown, doing: string): GryphusError {
   const { name, message } = asError(thrown);
   return new GryphusError(
     'internal',
-    `Gryphus failed at ${doing}, because of an internal error (${name}: ${message})`,
+    `Gryphus failed while ${doing}, because of an internal error (${name}: ${message})`,
     {
       cause: thrown,
     },

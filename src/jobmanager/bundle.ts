@@ -57,7 +57,7 @@ function installer(hash: string, files: ReadonlyMap<string, string>): string {
   );
   return `umask 077
 new=bin/${hash}.new.$$
-fail() { rm -rf "$new"; echo 'gryphus: the disk of the site is full, or its home cannot be written' >&2; exit 74; }
+fail() { rm -rf "$new"; echo 'gryphus: the disk of the site is full, or its home directory is not writable' >&2; exit 74; }
 whole() { for file in ${[...files.keys()].join(' ')}; do [ -s "bin/${hash}/$file" ] || return; done; }
 mkdir -p bin && mkdir "$new" || fail
 ${writes.join('')}chmod 700 "$new"/*.sh

@@ -56,7 +56,7 @@ export async function cancel(
     const spent = site.now() - begun;
     if (left.length > 0 && spent > patience.giveUp) {
       for (const key of left)
-        outcomes.set(key, refuse('later', 'site-busy', `${key} is still being ended at ${site.name}.`));
+        outcomes.set(key, refuse('later', 'site-busy', `${key} is still being terminated at ${site.name}.`));
       break;
     }
     if (how === 'TERM' && spent > patience.killAfter) {
@@ -128,7 +128,7 @@ export async function forget(
     for (const [key = ''] of wordsOf(answer, 'failed')) {
       outcomes.set(
         key as AttemptKey,
-        refuse('later', 'site-busy', `${site.name} could not delete what it has of ${key}.`),
+        refuse('later', 'site-busy', `${site.name} could not delete the files of ${key}.`),
       );
     }
   }

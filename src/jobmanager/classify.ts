@@ -104,7 +104,7 @@ function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
   const { startedAt, endedAt } = ending;
   if (limit === undefined || startedAt === undefined || endedAt === undefined || endedAt - startedAt < limit)
     return undefined;
-  return blame(ending, { by: 'timeout', message: `a signal ended it when its ${limit} s were over` });
+  return blame(ending, { by: 'timeout', message: `it was killed when its ${limit} s were over` });
 }
 
 /** The lock is taken, so the program may have started and must not be started again. */
@@ -134,7 +134,7 @@ function classifyStarted(
     // The disk may have been too full for the event that announces the record.
     if (known === undefined && entry.readAt < entry.missingSince)
       return { ...running(entry, line), action: 'list', restless: true };
-    const message = known?.message ?? 'it is gone from the queue and left no exit status';
+    const message = known?.message ?? 'it left the queue without an exit status';
     return bySite(entry, causeOf(known?.by ?? 'itself'), message);
   }
   const state = line.entry;
@@ -144,7 +144,7 @@ function classifyStarted(
       if (now - line.since < (itself && !entry.cancelled ? patience.lag : RECORD_MS))
         return { ...running(entry, line), restless: true };
       if (itself && entry.readAt < line.since) return { ...running(entry, line), action: 'list', restless: true };
-      const message = itself ? `the queue says ${state.message}, and there is no exit status` : state.message;
+      const message = itself ? `the queue reports ${state.message}, and there is no exit status` : state.message;
       return bySite(entry, causeOf(state.by), message);
     }
     case 'waiting':

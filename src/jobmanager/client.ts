@@ -123,7 +123,7 @@ class ShellSite implements AuditableSite {
       const known = BACKEND_NAMES.join(', ');
       throw new GryphusError(
         'bad-config',
-        `No backend drives the batch system '${config.backend}' (there are: ${known}).`,
+        `There is no backend for the batch system '${config.backend}' (known: ${known}).`,
       );
     }
     let bundle: ReturnType<typeof makeBundle> | undefined;
@@ -193,7 +193,7 @@ class ShellSite implements AuditableSite {
       const reports = view.reports(complete ? 0 : (seen ?? 0)).map((report) => this.#looker.skew.mended(report));
       // The attempts' own records are valid even so.
       if (queueError !== undefined && reports.length + chunks.length === 0) {
-        throw new GryphusError('site-busy', `The batch system of ${this.name} gives no answer: ${queueError}.`);
+        throw new GryphusError('site-busy', `The batch system of ${this.name} does not answer: ${queueError}.`);
       }
       if (complete || reports.length > 0 || chunks.length > 0 || now() >= until) {
         crashPoint('jm.after-poll');

@@ -144,7 +144,7 @@ async function commitBatch(
         site.view.forget(key);
         outcomes.set(
           key,
-          refuse('gone', 'unknown-key', `${site.name} has no record of ${key}; it may have been swept.`),
+          refuse('gone', 'unknown-key', `${site.name} has no record of ${key}; it may have been cleaned up.`),
         );
         break;
       case 'withdrawn':

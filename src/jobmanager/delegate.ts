@@ -28,12 +28,12 @@ export async function delegate(
 function refused(site: string, status: number): GryphusError {
   switch (status) {
     case 69:
-      return new GryphusError('missing-program', `There is no openssl at ${site}, which a proxy there needs.`, {
-        suggestions: ["Ask for it there, or put it in the PATH with the site's `prelude`."],
+      return new GryphusError('missing-program', `There is no openssl at ${site}; it is needed to delegate a proxy.`, {
+        suggestions: ["Have it installed there, or put it in the PATH with the site's `prelude`."],
       });
     case 74:
       return new GryphusError('disk-full', `${site} could not write the proxy (disk or quota full?).`);
     default:
-      return new GryphusError('protocol-error', `${site} did not take the proxy (status ${status}).`);
+      return new GryphusError('protocol-error', `${site} did not accept the proxy (status ${status}).`);
   }
 }

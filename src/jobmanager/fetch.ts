@@ -143,14 +143,14 @@ function wishes({ key, outputs, stdout, stderr }: FetchRequest): string[] {
 
 function outcome(site: SiteContext, { request, files, missing, odd, trouble, gone }: Progress): FetchOutcome {
   if (gone) {
-    const message = `${site.name} has nothing of ${request.key}.`;
+    const message = `${site.name} has no files of ${request.key}.`;
     return { ok: false, refusal: { kind: 'gone', code: 'unknown-key', message }, missing: [], files };
   }
   if (trouble !== undefined) {
     return { ok: false, refusal: { kind: 'later', code: 'site-busy', message: `${trouble}.` }, missing: [], files };
   }
   if (missing.length + odd.length === 0) return { ok: true, files };
-  const message = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
+  const message = `The job did not create ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
   return { ok: false, refusal: { kind: 'never', code: 'output-missing', message }, missing, odd, files };
 }
 
@@ -236,7 +236,7 @@ async function saveLarge(
       // If the site has no tool for checksums, a file that has just arrived cannot be verified.
       if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted) return { ...file, path, bytes };
     }
-    if (turn > 2) throw new GryphusError('protocol-error', `${name} did not come home whole from ${site.name}.`);
+    if (turn > 2) throw new GryphusError('protocol-error', `${name} did not arrive complete from ${site.name}.`);
     await site.transport.get(source, path, { signal, onProgress: (done, total) => onProgress(name, done, total) });
   }
 }

@@ -23,7 +23,8 @@ export function readFacts(hello: Answer, batch: string): SiteFacts {
 /** Our directory at the site, absolute. */
 export function homeOf(hello: Answer): string {
   const home = factsOf(hello).get('home');
-  if (!home?.startsWith('/')) throw new GryphusError('protocol-error', 'The site did not say where its directory is.');
+  if (!home?.startsWith('/'))
+    throw new GryphusError('protocol-error', 'The site did not report where its directory is.');
   return home;
 }
 

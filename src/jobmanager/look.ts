@@ -162,7 +162,7 @@ function queueError(answer: Answer): string | undefined {
   if (verdict !== 'bad') return undefined;
   if (status === '124' || status === '137') return 'its queue command did not answer in time';
   const message = percentDecode(said).trim().split('\n').at(-1);
-  return message === undefined || message === '' ? 'its queue command gave no answer that could be read' : message;
+  return message === undefined || message === '' ? "its queue command's answer could not be parsed" : message;
 }
 
 function chunksOf(answer: Answer): Chunk[] {

@@ -48,7 +48,7 @@ async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], ou
         : new Map(
             missing.map((blob) => [
               blob.sha256,
-              refuse('later', 'disk-full', `${site.name} does not keep ${blob.path}.`),
+              refuse('later', 'disk-full', `${site.name} does not have ${blob.path}.`),
             ]),
           );
     for (const spec of left) {

@@ -66,7 +66,7 @@ function spoilt(site: SiteContext, blob: Blob | undefined): Outcome {
   return refuse(
     'later',
     'disk-full',
-    `${blob?.path} did not arrive whole at ${site.name}: the disk there is full, or the file was changed.`,
+    `${blob?.path} did not arrive complete at ${site.name}: the disk there is full, or the file was changed.`,
   );
 }
 

@@ -215,9 +215,9 @@ export class Session {
     if (refused !== undefined) throw refusal(name, refused);
     const message = `${result.stderr.toString()} ${result.stdout.toString()}`.trim().slice(-500);
     const code = result.code === 74 ? 'disk-full' : 'protocol-error';
-    throw new GryphusError(code, `The JobManager could not be put on ${name}: ${message}`, {
+    throw new GryphusError(code, `The JobManager could not be installed on ${name}: ${message}`, {
       cause: first,
-      suggestions: ["Name a directory there that can be written and has room: `scratch` in the site's file."],
+      suggestions: ["Set a directory there that is writable and has free space: `scratch` in the site's file."],
     });
   }
 
@@ -308,7 +308,7 @@ class JobManagerDied extends Error {
       {
         cause: this,
         suggestions: [
-          "Neither log-in scripts there nor `prelude` in the site's file may print or exit for a shell that is not a person's.",
+          "Neither log-in scripts there nor `prelude` in the site's file may print or exit in a non-interactive shell.",
         ],
       },
     );
@@ -317,7 +317,7 @@ class JobManagerDied extends Error {
 
 /** Others could have replaced what we would run, or could do so later. */
 function refusal(site: string, message: string): GryphusError {
-  return new GryphusError('site-refused', `Nothing is run at ${site}, since ${oneLine(message)}.`, {
-    suggestions: ["Remedy that there, or name a directory of your own: `scratch` in the site's file."],
+  return new GryphusError('site-refused', `Nothing is run at ${site}, because ${oneLine(message)}.`, {
+    suggestions: ["Fix that there, or set a directory of your own: `scratch` in the site's file."],
   });
 }

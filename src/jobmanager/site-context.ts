@@ -70,5 +70,5 @@ export function checkComplete(
   outcomes: ReadonlyMap<AttemptKey, Outcome>,
 ): void {
   const silent = asked.find((key) => !outcomes.has(key));
-  if (silent !== undefined) throw new GryphusError('protocol-error', `${site} said nothing about ${silent}.`);
+  if (silent !== undefined) throw new GryphusError('protocol-error', `${site} did not report on ${silent}.`);
 }

@@ -56,18 +56,18 @@ function jobOf([tag = '', batchId = '', ...words]: string[], backend: Backend): 
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {
-  home: "Name a directory that can be written: `scratch` in the site's file.",
-  disk: "Free some space there, or name another directory: `scratch` in the site's file.",
-  exec: "Name a directory that is not mounted noexec: `scratch` in the site's file.",
+  home: "Set a writable directory: `scratch` in the site's file.",
+  disk: "Free some space there, or set another directory: `scratch` in the site's file.",
+  exec: "Set a directory that is not mounted noexec: `scratch` in the site's file.",
   awk: 'Install awk there, or put it into the PATH of a non-interactive shell (`prelude`).',
   sha256: 'Install sha256sum (coreutils) there: files cannot be verified without it.',
-  bounded: 'Install timeout (coreutils) there: a batch system that hangs would hang us.',
+  bounded: 'Install timeout (coreutils) there: without it, a batch system that hangs would hang Gryphus.',
   batch:
-    'Let its commands be found and work in a shell that is not a person\'s: `prelude = "module load slurm"`, say, or `prelude = "export SLURM_CONF=…"`, in the site\'s file.',
-  'named-queue': "Name a queue that the site has and that takes jobs: `queue` in the site's file.",
-  clock: 'Let both clocks follow a time server: credentials have a beginning and an end.',
+    'Make its commands available in a non-interactive shell, for example with `prelude = "module load slurm"` or `prelude = "export SLURM_CONF=…"`, in the site\'s file.',
+  'named-queue': "Name a queue that exists there and accepts jobs: `queue` in the site's file.",
+  clock: 'Synchronize both clocks with a time server: credentials are valid only for a period.',
   queue:
-    'See whether the batch system runs: its queue command gives no answer. Plain processes need none: `batch = "fork"` in the site\'s file.',
+    'Check whether the batch system is running: its queue command does not answer. Plain processes need none: `batch = "fork"` in the site\'s file.',
 };
 
 /** How many seconds two clocks may differ: beyond that, proxies look expired or not yet valid. */
@@ -91,7 +91,7 @@ export function readSteps(answer: Answer, noise: string, backend: Backend, now: 
       };
     });
   if (noise === '') return steps;
-  const remedy = 'Let the log-in scripts there print only for interactive shells.';
+  const remedy = 'Make the log-in scripts there print only in interactive shells.';
   return [...steps, { name: 'quiet', ok: true, message: `its log-in scripts print: ${noise.slice(0, 200)}`, remedy }];
 }
 
@@ -101,10 +101,10 @@ type Reading = (found: string | undefined, backend: Backend, now: number) => { o
 const READ: Readonly<Record<string, Reading>> = {
   cores: (found, backend) => {
     const cores = backend.capacityOf?.(found ?? '');
-    const message = cores ? `${cores.freeCpus} of ${cores.cpus} free` : 'it does not say';
+    const message = cores ? `${cores.freeCpus} of ${cores.cpus} free` : 'not reported';
     return { ok: true, message };
   },
-  accounting: (found) => ({ ok: true, message: found ?? 'none: how a job ended is known from its own record alone' }),
+  accounting: (found) => ({ ok: true, message: found ?? 'none: how a job ended is known only from its exit record' }),
   clock: (found, _, now) => {
     const apart = Math.round(Number(found ?? now) - now);
     const message = Math.abs(apart) < 3 ? 'as ours' : `${Math.abs(apart)} s ${apart > 0 ? 'before' : 'behind'} ours`;

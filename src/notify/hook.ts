@@ -25,7 +25,7 @@ export async function runHook(command: string, message: Message, timeoutMs = HOO
 export async function notifyDesktop(message: Message, path = process.env['PATH'] ?? ''): Promise<HookEnd> {
   const program = findProgram('notify-send', path);
   if (program === undefined) {
-    return { ok: false, message: 'There is no notify-send here (Debian: apt install libnotify-bin).' };
+    return { ok: false, message: 'notify-send is not installed (Debian: apt install libnotify-bin).' };
   }
   const urgency = `--urgency=${message.urgent ? 'critical' : 'normal'}`;
   const end = await runQuietly(

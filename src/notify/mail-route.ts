@@ -10,7 +10,7 @@ export function mailRoute(settings: Settings): MailRoute {
   const host = settings['notify.smtp.host'];
   if (host === undefined) {
     throw new GryphusError('bad-config', 'notify.method is smtp, but notify.smtp.host is not set.', {
-      suggestions: ['Type `gryphus config notify.smtp.host HOST`.'],
+      suggestions: ['Run `gryphus config notify.smtp.host HOST`.'],
     });
   }
   const user = settings['notify.smtp.user'];

@@ -57,9 +57,9 @@ export async function sendMail(route: MailRoute, from: string, to: readonly stri
     await program.sendMail(mail).catch((thrown: unknown) => {
       throw new GryphusError(
         'missing-program',
-        `${route.path} did not take the mail: ${oneLine(asError(thrown).message)}`,
+        `${route.path} did not accept the mail: ${oneLine(asError(thrown).message)}`,
         {
-          suggestions: ['Set notify.sendmail to a program that works as sendmail, or notify.method to "smtp".'],
+          suggestions: ['Set notify.sendmail to a program compatible with sendmail, or notify.method to "smtp".'],
         },
       );
     });
@@ -107,14 +107,14 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/;
 async function readPassword(route: SmtpServer): Promise<Buffer | undefined> {
   if (route.user === undefined) return undefined;
   if (route.password === undefined) {
-    throw new GryphusError('bad-config', `The mail server ${route.host} has a user, but no password is set.`, {
+    throw new GryphusError('bad-config', `The mail server ${route.host} has a user configured, but no password.`, {
       suggestions: ['Put the password into a file of mode 0600 and name it in notify.smtp.password_file.'],
     });
   }
   if (route.security === 'none' && !LOOPBACK.test(route.host)) {
     throw new GryphusError(
       'bad-config',
-      `The password for ${route.host} would cross the network in clear, so it is not sent.`,
+      `The password for ${route.host} would cross the network unencrypted, so it is not sent.`,
       {
         suggestions: ['Set notify.smtp.security to "starttls" or "tls".'],
       },
@@ -127,7 +127,7 @@ async function readPassword(route: SmtpServer): Promise<Buffer | undefined> {
   });
   if (end.how !== 'exited' || end.code !== 0) {
     throw new GryphusError('bad-config', `The command for the mail password ${endText(end, PASSWORD_COMMAND_MS)}.`, {
-      suggestions: ['Run it by hand; it has to print the password on its first line.'],
+      suggestions: ['Run it by hand; it must print the password on its first line.'],
     });
   }
   return takeFirstLine(end.stdout);
@@ -160,17 +160,15 @@ function refusal(route: SmtpServer, thrown: Error, secret: string): GryphusError
             'refused the log-in',
             `Check notify.smtp.user, and the password: ${passwordPlace(route)}.`,
           )
-        : is('protocol-error', 'could not check the log-in now');
+        : is('protocol-error', 'cannot check the log-in now');
     case 'ETLS':
     case 'EREQUIRETLS':
-      return is('bad-config', 'does not give the TLS that is set', 'Check notify.smtp.security and notify.smtp.port.');
+      return is('bad-config', 'does not offer the configured TLS', 'Check notify.smtp.security and notify.smtp.port.');
     case 'ETIMEDOUT':
       return is('timeout', 'did not answer in time');
     case 'EENVELOPE':
     case 'EMESSAGE':
-      return permanent
-        ? is('site-refused', 'will not take the mail')
-        : is('protocol-error', 'does not take the mail now');
+      return permanent ? is('site-refused', 'refused the mail') : is('protocol-error', 'does not accept the mail now');
     case 'ESOCKET':
     case 'ECONNECTION':
     case 'EDNS':

@@ -75,7 +75,7 @@ export interface HeldJob {
 export function jobHeld(job: HeldJob): Message {
   const id = formatJobId(job.id);
   const held = message('job', `job-held ${id} ${job.since}`, `Job ${id} is held: ${job.reason}`, [
-    `Job ${id} is held since ${timeText(job.since)} and will not run until it is released.`,
+    `Job ${id} has been held since ${timeText(job.since)} and will not run until it is released.`,
     '',
     `Reason:  ${oneLine(job.reason)} (code ${job.code})`,
     `Command: ${oneLine(job.command)}`,
@@ -97,7 +97,7 @@ export interface SiteProblem {
 export function siteProblem(problem: SiteProblem): Message {
   const site = oneLine(problem.site);
   return message('problem', `site ${site} ${problem.since}`, `Site ${site} needs you: ${problem.message}`, [
-    `Since ${timeText(problem.since)} the site ${site} cannot be used: ${oneLine(problem.message)}`,
+    `Since ${timeText(problem.since)}, site ${site} has been unusable: ${oneLine(problem.message)}`,
     `${count(problem.jobs, 'job')} of yours ${problem.jobs === 1 ? 'waits' : 'wait'} for it; none is lost.`,
     ...problem.suggestions.map((one) => `Help: ${oneLine(one)}`),
     ...typeThis([`gryphus site test ${site}`]),
@@ -115,9 +115,9 @@ export interface OwedUserLogs {
 
 export function userLogsOwed({ path, since, error, count: all }: OwedUserLogs): Message {
   return message('problem', `user-log ${path} ${since}`, `A user log cannot be written: ${path}`, [
-    `Since ${timeText(since)} the user log ${oneLine(path)} cannot be written: ${oneLine(error)}`,
+    `Since ${timeText(since)}, the user log ${oneLine(path)} could not be written: ${oneLine(error)}`,
     ...(all > 1 ? [`${count(all - 1, 'other log')} cannot be written either.`] : []),
-    'Its events are kept, and written as soon as it can be; the jobs go on.',
+    'Its events are kept, and written as soon as possible; the jobs keep running.',
     ...typeThis(['gryphus status']),
   ]);
 }
@@ -170,7 +170,7 @@ function headline(news: CredentialNews, who: string, jobs: string): Headline {
   if (!news.holds && (news.news === 'ended' || news.news === 'broken')) {
     return {
       subject: `${who} cannot renew others any more`,
-      first: [`${who} is used up: no other can be renewed from it.`],
+      first: [`${who} can no longer renew others: it has reached the limit.`],
     };
   }
   const until = news.end === undefined ? '' : `, at ${timeText(news.end)}`;
@@ -189,8 +189,8 @@ function headline(news: CredentialNews, who: string, jobs: string): Headline {
         subject: `${who} has ended; ${jobs} held`,
         first: [
           `${who} has ended${until}.`,
-          'Jobs that need it and are not at their site yet are held. Jobs that run at a site continue.',
-          'They are released by themselves as soon as it is fresh again.',
+          'Jobs that need it and are not at their site yet are held. Jobs running at a site continue.',
+          'They are released automatically once it is renewed.',
         ],
       };
     case 'broken':
@@ -198,7 +198,7 @@ function headline(news: CredentialNews, who: string, jobs: string): Headline {
         subject: `${who} cannot be used; ${jobs} held`,
         first: [
           `${who} cannot be used.`,
-          'Jobs that need it are held, and released by themselves when it can be used again.',
+          'Jobs that need it are held, and released automatically when it can be used again.',
         ],
       };
     case 'renewal-failing':

@@ -110,7 +110,7 @@ export class CentralManagerClient {
       });
       if (error === undefined) return made;
       if (this.#closed || performance.now() > end)
-        throw new GryphusError('site-unreachable', `The pool's central manager is away: ${error.message}`);
+        throw new GryphusError('site-unreachable', `The pool's central manager is not available: ${error.message}`);
       await new Promise((resume) => setTimeout(resume, LOOK_MS));
     }
   }
@@ -118,7 +118,9 @@ export class CentralManagerClient {
   #lost(message: string): void {
     this.#channel = undefined;
     for (const wait of this.#waiting.values())
-      wait.reject(new GryphusError('site-unreachable', `The pool's central manager went away: ${message}`));
+      wait.reject(
+        new GryphusError('site-unreachable', `The connection to the pool's central manager was lost: ${message}`),
+      );
     this.#waiting.clear();
     this.#options.onLost();
   }

@@ -37,7 +37,7 @@ export interface MapResult<T> {
   readonly stderr: Buffer;
   /** How often it was started. */
   readonly tries: number;
-  /** Why it failed although its program succeeded: an output that it did not make, or that cannot be written here. */
+  /** Why it failed although its program succeeded: an output that it did not create, or that cannot be written here. */
   readonly problem?: string;
 }
 
@@ -139,7 +139,7 @@ class MapRun<T> {
       onLost: () => void this.#again(),
     });
     options.signal?.addEventListener('abort', () =>
-      this.fail(new GryphusError('interrupted', 'The map was ended: the tasks that ran are stopped.')),
+      this.fail(new GryphusError('interrupted', 'The map was interrupted: its running tasks are stopped.')),
     );
   }
 
@@ -342,7 +342,10 @@ class MapRun<T> {
     this.#lostAt ??= performance.now();
     if (performance.now() - this.#lostAt > PATIENCE_MS)
       return this.fail(
-        new GryphusError('site-unreachable', "The pool's central manager went away and does not come back."),
+        new GryphusError(
+          'site-unreachable',
+          "The connection to the pool's central manager was lost and cannot be restored.",
+        ),
       );
     try {
       await this.#base();
@@ -363,7 +366,7 @@ class MapRun<T> {
 
 function notMade({ missing, odd = [], refusal }: Extract<FetchOutcome, { ok: false }>): string {
   const names = [...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`);
-  return names.length === 0 ? refusal.message : `it did not make ${names.join(', ')}`;
+  return names.length === 0 ? refusal.message : `it did not create ${names.join(', ')}`;
 }
 
 /** Endings that say nothing about the task: it is restarted, without counting as a retry. */

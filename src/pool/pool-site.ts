@@ -145,7 +145,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       // Ends of short jobs arrive in a stream; processing many at once costs as little as processing a few.
       if (waitMs > 0) await sleep(Math.max(0, answeredAt + GATHER_MS - performance.now()));
       if (of !== String(generation))
-        throw new GryphusError('site-unreachable', "The pool's central manager went away.");
+        throw new GryphusError('site-unreachable', "The connection to the pool's central manager was lost.");
       const fresh = { reports: [...reports.values()], chunks };
       told = reports;
       reports = new Map();

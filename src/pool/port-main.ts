@@ -38,7 +38,7 @@ async function main(listen: string): Promise<PortNews> {
     onTurnedAway: (message) => {
       away += 1;
       if (performance.now() - told < TELL_MS) return;
-      log.info({ message, times: away }, 'turned away at the port');
+      log.info({ message, times: away }, 'refused at the port');
       told = performance.now();
       away = 0;
     },

@@ -87,7 +87,7 @@ function decodeAnswer(change: Change, answer: string): ChangeResult {
     case 'no-such-job':
       return { ok: false, why: what, message: `${job} is not in the queue.` };
     case 'stale-epoch':
-      return { ok: false, why: what, message: `${job} is cared for by another process now.` };
+      return { ok: false, why: what, message: `${job} is now handled by another process.` };
     case 'wrong-attempt':
       return { ok: false, why: what, ...(state && { state }), message: `${job} is in another attempt now.` };
     case 'wrong-state':

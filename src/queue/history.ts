@@ -209,7 +209,7 @@ export class History implements Reading {
       file.index(entries);
     } catch (thrown) {
       if (!/ENOSPC|EDQUOT/.test(asError(thrown).message)) throw thrown;
-      throw new GryphusError('disk-full', `The history ${file.path} cannot grow: no room on the disk.`, {
+      throw new GryphusError('disk-full', `The history ${file.path} cannot be extended: no space left on the disk.`, {
         cause: thrown,
         suggestions: ['Free some space there; the jobs stay in the queue until then.'],
       });

@@ -16,7 +16,7 @@ export async function openMeta(db: Connection): Promise<string> {
   if (version !== null && version !== undefined && Number(version) > VERSION) {
     throw new GryphusError(
       'state-version',
-      `The queue at ${db.where} was written by a newer Gryphus (state version ${version}, this one knows ${VERSION}).`,
+      `The queue at ${db.where} was written by a newer Gryphus (state version ${version}, this one supports ${VERSION}).`,
       { suggestions: ['Use that newer Gryphus, or another state directory (GRYPHUS_HOME).'] },
     );
   }

@@ -47,7 +47,7 @@ export class ProcBatch {
     if (!Number.isSafeInteger(proc) || proc < this.#next) {
       throw new GryphusError(
         'bad-input',
-        `Proc ${proc} comes after proc ${this.#next - 1} in one submit: they must grow.`,
+        `Proc ${proc} comes after proc ${this.#next - 1} in one submit: they must increase.`,
       );
     }
     const said = (name: string) => input.attrs[name] ?? this.#shared.get(name);

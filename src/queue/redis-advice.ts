@@ -42,7 +42,7 @@ export function noRedis(message: string, cause?: unknown): GryphusError {
     ...(cause === undefined ? {} : { cause }),
     suggestions: [
       howToInstall(),
-      'Or name a redis-server with GRYPHUS_REDIS_SERVER, or a Redis that runs already with REDIS_URL.',
+      'Or name a redis-server with GRYPHUS_REDIS_SERVER, or a running Redis with REDIS_URL.',
     ],
   });
 }

@@ -69,7 +69,7 @@ async function download(dir: string, onPercent: OnPercent): Promise<string> {
       const words = ['-o', `Dir::State::lists=${lists}`, 'install', '--download-only', '--no-install-recommends', '-y'];
       const ended = await apt([...ours, ...words, name], (percent) => onPercent(from + (percent * (95 - from)) / 100));
       return ended.status === 0 && debsIn(archives).length === 0
-        ? { status: 1, message: 'apt brought nothing' }
+        ? { status: 1, message: 'apt downloaded nothing' }
         : ended;
     });
   if (hasLists() && (await install(SYSTEM_LISTS, 0)) === '') return archives;

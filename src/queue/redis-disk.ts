@@ -29,7 +29,7 @@ export function refuseFullDisk(stateDir: string): void {
     return;
   }
   if (free < LEAST_FREE_BYTES) {
-    throw new GryphusError('disk-full', `There is no room for the queue on the disk of ${stateDir}.`, {
+    throw new GryphusError('disk-full', `There is no space left for the queue on the disk of ${stateDir}.`, {
       suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
     });
   }

@@ -18,7 +18,7 @@ export function installedServer({ server }: Pick<Options, 'server'>): string | u
   const named = process.env['GRYPHUS_REDIS_SERVER'] ?? server;
   if (named !== undefined) {
     if (isProgram(named)) return named;
-    throw new GryphusError('missing-program', `The Redis server ${named} is not a program that can be run.`, {
+    throw new GryphusError('missing-program', `The Redis server ${named} is not an executable program.`, {
       suggestions: ['Correct GRYPHUS_REDIS_SERVER (or redis.server in config.toml), or remove it.'],
     });
   }

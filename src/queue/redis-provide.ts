@@ -51,7 +51,7 @@ export async function installRedis({ server, onFetch }: Options): Promise<void> 
   if (!hasApt()) throw noRedis('There is no apt on this machine to install a redis-server with.');
   if (process.getuid?.() !== 0) {
     throw new GryphusError('not-permitted', 'Only root can install packages.', {
-      suggestions: ['Without being told to install it, Gryphus fetches a Redis of its own.', howToInstall()],
+      suggestions: ['Unless told to install it, Gryphus fetches its own Redis.', howToInstall()],
     });
   }
   await told(onFetch, 'installing', aptInstall).catch((thrown: unknown) => {
@@ -118,7 +118,7 @@ function arrange(fresh: string): void {
   }
   const programs = ['redis-server', 'valkey-server'].map((name) => join(unpacked, 'usr/bin', name));
   const program = programs.find((one) => existsSync(one));
-  if (program === undefined) throw new Error('no redis-server is in the packages');
+  if (program === undefined) throw new Error('the packages do not contain redis-server');
   // In some packages, a link to another program.
   copyFileSync(program, join(lib, 'redis-server'));
   rmSync(unpacked, { recursive: true });

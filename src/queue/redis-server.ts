@@ -64,7 +64,9 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
   const deadline = Date.now() + START_MS;
   while (runningPid(place) !== undefined) {
     if (Date.now() > deadline) {
-      throw new GryphusError('timeout', `Redis (process ${pid}) does not end.`, { suggestions: [`See ${place.log}.`] });
+      throw new GryphusError('timeout', `Redis (process ${pid}) does not stop.`, {
+        suggestions: [`See ${place.log}.`],
+      });
     }
     await sleep(20);
   }
@@ -203,13 +205,13 @@ function hasFlock(): boolean {
 
 function failedStart(place: ServerPlace, ended: number): GryphusError {
   if (diskIsFull(join(place.dir, '..'))) {
-    return new GryphusError('disk-full', `Redis cannot write in ${place.dir}: no room on the disk.`, {
+    return new GryphusError('disk-full', `Redis cannot write in ${place.dir}: no space left on the disk.`, {
       suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
     });
   }
   if (ended === LOCKED) {
     return new GryphusError('queue-unavailable', `Another Redis holds ${place.lock} and does not answer.`, {
-      suggestions: [`See ${place.log}; \`gryphus down\` ends it.`],
+      suggestions: [`See ${place.log}; \`gryphus down\` stops it.`],
     });
   }
   const message = lastWords(place.log).trim().split('\n').at(-1) ?? '';

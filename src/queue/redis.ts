@@ -221,8 +221,10 @@ export class Connection {
 
   #unavailable(why: string, cause?: Error): GryphusError {
     if (this.#url === undefined && diskIsFull(this.#options.stateDir)) return full(this.#options.stateDir, cause);
-    return new GryphusError('queue-unavailable', `The queue's Redis at ${this.where} is away (${why}).`, {
-      suggestions: [this.#url === undefined ? 'Start it: gryphus up' : 'Check that it runs, and REDIS_URL.'],
+    return new GryphusError('queue-unavailable', `The queue's Redis at ${this.where} is not available (${why}).`, {
+      suggestions: [
+        this.#url === undefined ? 'Start it: gryphus up' : 'Check that it is running, and check REDIS_URL.',
+      ],
       ...(cause && { cause }),
     });
   }
@@ -243,7 +245,7 @@ function backOff(times: number): number {
 }
 
 function full(stateDir: string, cause?: Error): GryphusError {
-  return new GryphusError('disk-full', `The queue cannot be written: no room on the disk of ${stateDir}.`, {
+  return new GryphusError('disk-full', `The queue cannot be written: no space left on the disk of ${stateDir}.`, {
     suggestions: ['Free some space there; nothing that was acknowledged is lost.'],
     ...(cause && { cause }),
   });

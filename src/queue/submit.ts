@@ -28,7 +28,9 @@ export async function submit(context: QueueContext, input: SubmitInput): Promise
     }
     if (batch.size > 0) await stage(context, cluster, token, batch);
     if (batch.total === 0 && input.digest === undefined) {
-      throw new GryphusError('bad-input', 'The submit has no jobs.', { suggestions: ['Let it queue at least one.'] });
+      throw new GryphusError('bad-input', 'The submit file queues no jobs.', {
+        suggestions: ['Add a queue statement that queues at least one.'],
+      });
     }
     const published = await context.db.script('publish', [
       cluster,

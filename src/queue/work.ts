@@ -117,7 +117,7 @@ export class WorkQueue implements Work {
     const item = itemOf(job);
     await this.#db.run((redis) => redis.hdel(this.#wished, String(job.id)));
     const handler = handlers[item.kind];
-    if (!handler) throw new Unrecoverable(`Nobody handles work of the kind ${item.kind}.`);
+    if (!handler) throw new Unrecoverable(`There is no handler for work of the kind ${item.kind}.`);
     try {
       return await handler(item);
     } catch (thrown) {

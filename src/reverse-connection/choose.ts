@@ -46,7 +46,7 @@ export function chooseWays({ port, connection, relay, mailbox }: Tested): WaysVi
     const probe = relay?.ok === true ? (relay.probes[0] ?? 'not tried') : 'not tried';
     if (probe === 'ok' || probe === 'not tried') ways.push({ kind: 'port', ...port });
     if (probe === 'ok') because.push(`${name}: the login node reaches it.`);
-    else if (probe === 'not tried') because.push(`${name}: it could not be tried from the login node.`);
+    else if (probe === 'not tried') because.push(`${name}: it could not be tested from the login node.`);
     else later.push(`${name}: not used, the login node does not reach it (${probe}).`);
   }
   if (connection?.ok === true) {
@@ -63,7 +63,7 @@ export function chooseWays({ port, connection, relay, mailbox }: Tested): WaysVi
   } else if (connection !== undefined) later.push(`ssh: not used (${connection.why}).`);
   if (mailbox?.ok === true) {
     ways.push({ kind: 'mailbox', directory: mailbox.directory });
-    because.push(`mailbox: files in ${mailbox.directory}, for nodes that have no network.`);
+    because.push(`mailbox: files in ${mailbox.directory}, for nodes without a network.`);
   } else if (mailbox !== undefined) later.push(`mailbox: not used (${mailbox.why}).`);
   return { ways, because: [...because, ...later] };
 }

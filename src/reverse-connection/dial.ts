@@ -29,7 +29,7 @@ export async function dialHome(home: Home, { patienceMs = 20_000, onFailed }: Di
       failures.push(`${wayText(way)}: ${error.message}`);
     }
   }
-  const why = failures.length === 0 ? 'no way is known' : failures.join('; ');
+  const why = failures.length === 0 ? 'no reverse connection is known' : failures.join('; ');
   throw new GryphusError('site-unreachable', `The agent cannot be reached (${why}).`);
 }
 

@@ -52,7 +52,7 @@ export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
     try {
       const { link } = await acceptHome(raw, { keyOf, patienceMs });
       strangers.delete(raw);
-      if (guests.size >= most) throw new Error(`there is room for ${most} workers here, and no more`);
+      if (guests.size >= most) throw new Error(`at most ${most} workers can connect here`);
       guests.add(raw);
       raw.once('close', () => guests.delete(raw));
       relay(link, connect(centralManager));

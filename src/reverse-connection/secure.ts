@@ -39,7 +39,7 @@ export function acceptHome(raw: Duplex, { keyOf, patienceMs = PATIENCE_MS }: Acc
       return keyOf(identity) ?? null;
     },
   } as ConstructorParameters<typeof TLSSocket>[1]);
-  return shaken(raw, link, 'secure', patienceMs, () => `A worker that calls itself '${worker}' was turned away`).then(
+  return shaken(raw, link, 'secure', patienceMs, () => `A worker that calls itself '${worker}' was refused`).then(
     () => ({ worker, link }),
   );
 }
@@ -78,7 +78,7 @@ function shaken(
       raw.destroy();
       reject(new GryphusError('login-refused', `${what()}: ${cause.message.trim()}.`, { cause }));
     };
-    const timer = setTimeout(() => fail(new Error(`nothing was heard for ${patienceMs / 1000} s`)), patienceMs);
+    const timer = setTimeout(() => fail(new Error(`nothing was received for ${patienceMs / 1000} s`)), patienceMs);
     const onRawEnd = (): void => fail(new Error('the link was closed'));
     link.once('error', (thrown) => fail(asError(thrown)));
     raw.once('close', onRawEnd);

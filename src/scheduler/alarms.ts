@@ -26,7 +26,7 @@ export class Alarms {
     if (settings['notify.problems'] && to !== undefined) await outbox.put([{ to, message, since }]);
     for (const [name, end] of localAlarms(settings, message)) {
       void end.then((how) => {
-        if (!how.ok) log('an alarm was not given', { by: name, why: how.message });
+        if (!how.ok) log('an alarm was not sent', { by: name, why: how.message });
         return how;
       });
     }

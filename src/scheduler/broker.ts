@@ -233,7 +233,7 @@ export class Broker implements Listener {
     const back = takeBack(waiting, sites, Math.floor(this.#now() / 1000));
     if (back.length === 0) return;
     await this.#options.queue.transitionMany(back.map(changeOf), lease);
-    this.#options.log('jobs taken back', { jobs: back.length });
+    this.#options.log('jobs withdrawn', { jobs: back.length });
   }
 
   #now(): number {

@@ -40,7 +40,7 @@ export async function perform(options: ActionOptions, action: Exclude<Action, { 
       await tellFresh(
         options.queue,
         action.site,
-        `'${action.credential}' is fresh: its copy at ${action.site} is made anew.`,
+        `'${action.credential}' was renewed: its copy at ${action.site} is replaced.`,
       );
   }
 }

@@ -106,7 +106,7 @@ export class CredentialWatch implements Listener {
     try {
       again = await this.#look();
     } catch (thrown) {
-      this.#options.log('the look at the credentials failed', { error: asError(thrown).message });
+      this.#options.log('checking the credentials failed', { error: asError(thrown).message });
     }
     this.#notBefore = Date.now() + Math.min(5_000, 5 * (Date.now() - begun));
     this.#lookIn(again);
@@ -186,7 +186,7 @@ export class CredentialWatch implements Listener {
       const renewal = renewed(memory.renewal, end.now, Math.floor(Date.now() / 1000), this.#config, problem);
       await this.#save({ ...this.#memories, [name]: { ...memory, renewal } });
     } catch (thrown) {
-      log('a renewal was not written down', { credential: name, error: asError(thrown).message });
+      log('a renewal was not recorded', { credential: name, error: asError(thrown).message });
     } finally {
       this.#renewing.delete(name);
       this.#lookIn(0);

@@ -62,7 +62,7 @@ export async function floodJobs(jobs: readonly JobRecord[], options: FloodOption
       event: 'refused',
       from: 'idle',
       set: {
-        HoldReason: quoted(`Every site that suits it refused it. ${words.get(formatJobId(id)) ?? ''}`.trim()),
+        HoldReason: quoted(`Every suitable site refused it. ${words.get(formatJobId(id)) ?? ''}`.trim()),
         HoldReasonCode: String(GRID_FAILED),
         HoldReasonSubCode: '0',
       },

@@ -127,7 +127,7 @@ export class GlideinKeeper implements Listener {
         await orderGlideins(this.#world, { site, count, cores, memoryMb, gpus, walltime, by: 'factory', machine });
       } catch (thrown) {
         if (!(thrown instanceof GryphusError)) throw thrown;
-        log('the factory could not ask for pilots', { site: site.name, why: thrown.message });
+        log('the factory could not request pilots', { site: site.name, why: thrown.message });
       }
     }
     if (plan.start.size + plan.withdraw.size > 0) log('the factory', { because: plan.because });

@@ -41,7 +41,11 @@ export async function freeLease(queue: Queue): Promise<void> {
 }
 
 function runsAlready(pid: number): GryphusError {
-  return new GryphusError('already-running', `A Scheduler runs already on this state directory (process ${pid}).`, {
-    suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
-  });
+  return new GryphusError(
+    'already-running',
+    `A Scheduler is already running on this state directory (process ${pid}).`,
+    {
+      suggestions: ['See `gryphus status`; stop it with `gryphus down`.'],
+    },
+  );
 }

@@ -115,7 +115,7 @@ async function main(): Promise<void> {
     patience: () => settings['broker.max_wait'],
     floodSites: () => settings['broker.flood_sites'],
     log: (message, facts) => log.info(facts ?? {}, message),
-    onFault: (where, error) => onFault(`The broker failed at ${where}: ${error.message}`, error),
+    onFault: (where, error) => onFault(`The broker failed while ${where}: ${error.message}`, error),
   });
   const glideins = new GlideinKeeper({
     queue,
@@ -192,7 +192,7 @@ async function main(): Promise<void> {
     await queue.close();
     const own = (process.env['REDIS_URL'] || settings['redis.url']) === undefined;
     if (own && !gone && scheduler.endedIdle && !(await stopRedis({ ...paths, unused: true })))
-      log.info('Redis runs on: somebody is connected to it');
+      log.info('Redis keeps running: a client is connected to it');
     log.info('ended');
   }
 }

@@ -27,7 +27,7 @@ export async function materializeAll(
   let chooser: SiteChooser | undefined;
   const check = proxyCheck();
   for (const { cluster } of await queue.unmaterialized()) {
-    const what = `making the procs of cluster ${cluster}`;
+    const what = `materializing the procs of cluster ${cluster}`;
     if (patience.waitMs(what) > 0) continue;
     await patience.with(what, async () => {
       const full = await queue.cluster(cluster);
@@ -49,7 +49,9 @@ export async function materializeAll(
       if (wrong?.code === 'bad-input') {
         await queue.editCluster(full.cluster, {
           JobMaterializePaused: '1',
-          JobMaterializePauseReason: quoted(`Job ${full.nextProc + procs.length} cannot be made: ${wrong.message}`),
+          JobMaterializePauseReason: quoted(
+            `Job ${full.nextProc + procs.length} cannot be materialized: ${wrong.message}`,
+          ),
         });
       }
     });

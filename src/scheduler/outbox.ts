@@ -39,7 +39,7 @@ export class Outbox {
       { post: () => outbox.#post(), send: ({ data }) => outbox.#send(MAIL.parse(data)) },
       {
         concurrency: 1,
-        onFailed: (item, error) => options.log('mail given up', { id: item.id, error: error.message }),
+        onFailed: (item, error) => options.log('mail abandoned', { id: item.id, error: error.message }),
       },
     );
     await outbox.#work.add('post', 'all', null);

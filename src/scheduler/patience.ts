@@ -36,7 +36,7 @@ export class Patience {
 
   /**
    * Runs the task; `undefined` if it failed or the Scheduler is ending. Rejects with errors that end the Scheduler.
-   * `what`: completes the phrase `failed at …`.
+   * `what`: completes the phrase `failed while …`.
    */
   async with<T>(what: string, work: () => Promise<T>): Promise<T | undefined> {
     try {
@@ -89,7 +89,7 @@ export class Patience {
     const told = await this.with(`${what}, one by one`, each);
     if (!told) return false;
     for (const [{ id, event }, thrown] of told.failed) {
-      const which = `the event ${id} (${event.type}), which is passed over`;
+      const which = `the event ${id} (${event.type}), which is skipped`;
       this.failed(`telling ${listener.constructor.name} of ${which}`, thrown);
     }
     return true;
@@ -100,7 +100,7 @@ export class Patience {
     const { message } = asError(thrown);
     const again = `it tries again in ${Math.ceil(wait / 1000)} s`;
     this.#options.onFault(
-      `Gryphus failed at ${what}, because of an internal error; ${again}: ${message}`,
+      `Gryphus failed while ${what}, because of an internal error; ${again}: ${message}`,
       asError(thrown),
     );
   }

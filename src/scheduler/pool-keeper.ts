@@ -65,7 +65,7 @@ export class PoolKeeper {
     this.#ask();
     const beat = { identity: 'central-manager', pid, beat: String(this.#answers) };
     if (this.#heartbeats.look([beat], this.#options.hungAfterMs()).length === 0) return;
-    this.#options.log("the pool's central manager hangs, and is killed", { centralManager: pid });
+    this.#options.log("the pool's central manager hangs; killing it", { centralManager: pid });
     this.#centralManager?.kill('SIGKILL');
   }
 

@@ -34,7 +34,7 @@ export class PortKeeper {
     };
     child.on('message', (message) => {
       const news = PORT_NEWS.parse(message);
-      if ('port' in news) this.#log('workers can dial', { listen, port: news.port, process: child.pid });
+      if ('port' in news) this.#log('workers can connect', { listen, port: news.port, process: child.pid });
       else this.#trouble(news.error);
     });
     child.once('error', (error) => {

@@ -48,7 +48,7 @@ export interface SchedulerOptions {
   readonly onFault: (message: string, error: Error) => void;
 }
 
-const STAFFING = 'starting GridManagers and making procs';
+const STAFFING = 'starting GridManagers and materializing procs';
 const PLACING = 'giving jobs to sites';
 
 const LEASE_MS = 15_000;
@@ -89,7 +89,7 @@ export class Scheduler {
       options.queue,
       (cluster) => this.#policies.has(cluster),
       () => {
-        const what = 'holding jobs that ran for too long';
+        const what = 'holding jobs that ran too long';
         void this.#patience.with(what, () => this.#deadlines.round()).catch(() => undefined);
       },
     );
@@ -100,8 +100,8 @@ export class Scheduler {
     const { queue } = this.#options;
     this.#lease = await queue.acquireLease('scheduler', LEASE_MS, { holder: String(process.pid) });
     if (!this.#lease) {
-      throw new GryphusError('already-running', 'A Scheduler runs already on this state directory.', {
-        suggestions: ['See `gryphus status`; end it with `gryphus down`.'],
+      throw new GryphusError('already-running', 'A Scheduler is already running on this state directory.', {
+        suggestions: ['See `gryphus status`; stop it with `gryphus down`.'],
       });
     }
     const cursor = await queue.cursor('scheduler', '0');
@@ -120,7 +120,7 @@ export class Scheduler {
           () => 2000,
         ),
         this.#loop(
-          'looking whether the GridManagers live',
+          'checking whether the GridManagers are alive',
           () => this.#heartbeat(),
           () => HEARTBEAT_MS,
         ),
@@ -134,14 +134,14 @@ export class Scheduler {
           () => this.#options.glideins.round(),
           () => GLIDEINS_MS,
         ),
-        this.#loop("looking at jobs' periodic policy", () => this.#periodic(), this.#options.periodicMs),
+        this.#loop("evaluating jobs' periodic policies", () => this.#periodic(), this.#options.periodicMs),
         this.#loop(
-          'clearing up the history',
+          'cleaning up the history',
           () => queue.history.prune(this.#options.keep()),
           () => PRUNE_MS,
         ),
         this.#loop(
-          'clearing up the events',
+          'cleaning up the events',
           () => queue.trimEvents(),
           () => 60_000,
         ),
@@ -203,7 +203,7 @@ export class Scheduler {
       beats.push({ identity, pid, beat: (await queue.leaseMark(`gm:${identity}`)) ?? '' });
     for (const hung of this.#heartbeats.look(beats, hungAfterMs())) {
       log('a GridManager hangs', { identity: hung.identity, manager: hung.pid });
-      children.replace(hung, 'it gave no sign of life any more, and was killed');
+      children.replace(hung, 'it sent no heartbeat any more, and was killed');
     }
   }
 
@@ -248,7 +248,7 @@ export class Scheduler {
       if (last) {
         // The Scheduler is ending; the next one delivers the batch again.
         for (const listener of listeners) if (!(await this.#patience.tell(listener, entries))) return;
-        await this.#patience.with('passing over events', () => cursor.save(last.id));
+        await this.#patience.with('skipping events', () => cursor.save(last.id));
         // Only now: a batch delivered again after a crash must still find its jobs in the queue.
         await this.#afterwards(entries);
       }
@@ -278,7 +278,7 @@ export class Scheduler {
       const vacated: JobId[] = [];
       for await (const job of queue.query({ clusters: [cluster], states: LIVE })) {
         this.#deadlines.note(job);
-        const what = `the periodic policy of job ${formatJobId(job.id)}`;
+        const what = `evaluating the periodic policy of job ${formatJobId(job.id)}`;
         const change = this.#patience.attempt(what, () => periodicChange(job));
         if (change) changes.push(change);
         else if (this.#patience.attempt(what, () => vacates(job))) vacated.push(job.id);

@@ -15,7 +15,7 @@ interface Rule {
  * policy says so (`max_retries`, `on_exit_remove`, a release). Codes: HTCondor's manual, "Machine-readable hold codes".
  */
 export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
-  timeout: { hold: 46, says: 'The site ended it at its time limit', remedy: 'Ask for more time (batch_runtime).' },
+  timeout: { hold: 46, says: 'The site ended it at its time limit', remedy: 'Request more time (batch_runtime).' },
   'node-fail': { hold: 35, says: 'The node that ran it failed', remedy: 'Release it to run it again.' },
   preempted: { hold: 35, says: 'The site preempted it', remedy: 'Release it to run it again, or use another queue.' },
   requeued: {
@@ -25,11 +25,11 @@ export const SITE_CAUSES: Readonly<Record<SiteCause, Rule>> = {
   },
   unsatisfiable: {
     hold: 37,
-    says: 'The site can never start it as it is',
-    remedy: 'Change what it asks for, and release it.',
+    says: 'The site can never start it as requested',
+    remedy: 'Change what it requests, and release it.',
     inVain: true,
   },
-  'out-of-memory': { hold: 34, says: 'It used more memory than it asked for', remedy: 'Raise request_memory.' },
+  'out-of-memory': { hold: 34, says: 'It used more memory than it requested', remedy: 'Raise request_memory.' },
   cancelled: {
     hold: 37,
     says: 'It was cancelled at the site, not by us',

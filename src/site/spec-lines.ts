@@ -57,9 +57,9 @@ export function blobsOf(spec: AttemptSpec) {
 export function unfit(spec: AttemptSpec): string | undefined {
   const names = spec.inputs.map((input) => input.name);
   const outside = names.find((name) => name === '' || name.startsWith('/') || name.split('/').includes('..'));
-  if (outside !== undefined) return `The input name '${outside}' leads out of the job's directory.`;
+  if (outside !== undefined) return `The input name '${outside}' is outside the job's directory.`;
   const variable = Object.keys(spec.env).find((name) => name === '' || name.includes('='));
-  if (variable !== undefined) return `The environment variable name '${variable}' is not possible.`;
+  if (variable !== undefined) return `The environment variable name '${variable}' is not valid.`;
   const texts = [...spec.args, ...names, ...Object.entries(spec.env).flat(), spec.cwd ?? ''];
   const nul = texts.find((text) => text.includes('\0'));
   if (nul !== undefined) return 'A NUL byte cannot be part of an argument, a name or a variable.';

@@ -41,8 +41,8 @@ async function entry(
   }
   const here = `${seen.dev}:${seen.ino}`;
   if (above.includes(here)) {
-    throw new GryphusError('input-missing', `The input ${path} is a link to a directory that it is in.`, {
-      suggestions: ['Take the link away, then `gryphus release` the job.'],
+    throw new GryphusError('input-missing', `The input ${path} is a link to a directory that contains it.`, {
+      suggestions: ['Remove the link, then `gryphus release` the job.'],
     });
   }
   const files: InputFile[] = name === '' ? [] : [{ kind: 'directory', name }];

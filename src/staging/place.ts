@@ -86,7 +86,7 @@ async function pour(from: string, to: string): Promise<void> {
 export function within(directory: string, name: string): string {
   const path = normalize(join(directory, name));
   if (path !== directory && !path.startsWith(directory.endsWith('/') ? directory : `${directory}/`)) {
-    throw new GryphusError('bad-input', `The name ${JSON.stringify(name)} leads out of ${directory}.`);
+    throw new GryphusError('bad-input', `The name ${JSON.stringify(name)} is outside ${directory}.`);
   }
   return path;
 }
@@ -117,10 +117,10 @@ export function unplaceable(path: string, thrown: unknown): GryphusError {
   if (FULL.has(code)) {
     return new GryphusError(
       'disk-full',
-      `There is no room for the output ${path} (${code === 'EDQUOT' ? 'quota' : 'disk full'}).`,
+      `There is no space for the output ${path} (${code === 'EDQUOT' ? 'quota' : 'disk full'}).`,
       {
         cause,
-        suggestions: ['Make room, then `gryphus release` the job: its results wait at the site.'],
+        suggestions: ['Free some space, then `gryphus release` the job: its results wait at the site.'],
       },
     );
   }
@@ -128,6 +128,6 @@ export function unplaceable(path: string, thrown: unknown): GryphusError {
     code === 'ENOENT' ? 'its directory does not exist' : code === 'EACCES' ? 'permission denied' : cause.message;
   return new GryphusError('output-unwritable', `The output ${path} cannot be written: ${why}.`, {
     cause,
-    suggestions: ['Remedy that, then `gryphus release` the job: its results wait at the site.'],
+    suggestions: ['Fix that, then `gryphus release` the job: its results wait at the site.'],
   });
 }

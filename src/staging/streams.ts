@@ -26,7 +26,8 @@ export class AttemptSpool {
 
   /** 'protocol-error' for an invalid key, which may have come from a site and would become a path. */
   directory(key: AttemptKey): string {
-    if (!isAttemptKey(key)) throw new GryphusError('protocol-error', `${JSON.stringify(key)} is no attempt's key.`);
+    if (!isAttemptKey(key))
+      throw new GryphusError('protocol-error', `${JSON.stringify(key)} is not the key of an attempt.`);
     return join(this.#root, key);
   }
 

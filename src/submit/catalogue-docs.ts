@@ -11,14 +11,22 @@ const PAGES: readonly (readonly [fate: Fate, title: string, text: string])[] = [
   [
     'done',
     'Supported',
-    'If a column is empty, the command has no effect on jobs that go there, and the submit warns of it. The pool runs jobs of the vanilla, container and docker universes.',
+    'If a column is empty, the command has no effect on jobs that go there, and submit prints a warning. The pool runs jobs of the vanilla, container and docker universes.',
   ],
-  ['warned', 'Warned of', 'These have no effect. The submit says so, with the line, once for each command.'],
-  ['refused', 'Refused', 'A job with one of these would not do what the command asks for. A dry run warns of them.'],
+  [
+    'warned',
+    'Ignored with a warning',
+    'These have no effect. Submit prints a warning with the line, once for each command.',
+  ],
+  [
+    'refused',
+    'Refused',
+    'A job with one of these would not do what the command requests, so submit refuses it; a dry run prints a warning.',
+  ],
   [
     'not-run',
-    'For universes that are not run here',
-    'A dry run shows their ads; a submit refuses the universe. In another universe these commands have no effect, and the submit says so.',
+    'For unsupported universes',
+    'A dry run shows their ads; a submit refuses the universe. In another universe these commands have no effect, and submit prints a warning.',
   ],
 ];
 
@@ -30,7 +38,7 @@ export function submitCommandsPage(): string {
   });
   return `# Submit commands
 
-This page lists how each submit command is treated. All ${CATALOGUE.length} known commands, those of HTCondor 25 and a few of ours, are in
+This page lists how each submit command is treated. All ${CATALOGUE.length} known commands, those of HTCondor 25 and a few that only Gryphus has, are in
 one of these lists. \`+Name\` and \`MY.Name\` of an attribute are treated like its command. For differences from HTCondor
 in how commands are read, see [compatibility.md](compatibility.md).
 

@@ -102,7 +102,7 @@ function open(given: string): Opened {
     remedy: 'Remove the cluster (gryphus rm) and submit it again.',
   });
   if (digest.version !== VERSION) {
-    throw new GryphusError('state-version', `the jobs to come were stored by another version (${digest.version})`, {
+    throw new GryphusError('state-version', `the remaining jobs were stored by another version (${digest.version})`, {
       suggestions: ['Use the version of gryphus that submitted them.'],
     });
   }

@@ -112,8 +112,8 @@ export class Expander implements FunctionScope {
 
   #endless(text: string): Error {
     this.#depth = 0;
-    return badInput(this.place, `the macro in '${text}' has no end: it refers to itself through others`, [
-      'Look for a circle in the definitions, as in a = $(b) and b = $(a).',
+    return badInput(this.place, `the macro in '${text}' is endless: it refers to itself through others`, [
+      'Look for a cycle in the definitions, as in a = $(b) and b = $(a).',
     ]);
   }
 }

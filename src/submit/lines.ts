@@ -24,7 +24,7 @@ export class LineReader {
   constructor(text: string, file: string) {
     this.file = file;
     if (text.includes('\0')) {
-      throw badInput(undefined, `${file} is not a text file: it has a NUL byte`, ['Give a submit description.']);
+      throw badInput(undefined, `${file} is not a text file: it contains a NUL byte`, ['Give a submit description.']);
     }
     this.#lines = text.split('\n');
     if (this.#lines.at(-1) === '') this.#lines = this.#lines.slice(0, -1);

@@ -54,7 +54,7 @@ function head(path: string, bytes: number): string {
 
 function run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: string; readonly status: number }> {
   const [program, ...words] = argv;
-  if (program === undefined) return { ok: false, reason: 'there is no command' };
+  if (program === undefined) return { ok: false, reason: 'the command is missing' };
   const result = spawnSync(program, words, {
     cwd,
     encoding: 'utf8',

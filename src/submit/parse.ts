@@ -238,8 +238,8 @@ class SubmitParser {
   #refuseTooMany(count: number, place: Place): void {
     const { mostJobs } = this.#scope.policy;
     if (this.#late || this.#total + count <= mostJobs) return;
-    throw badInput(place, `${this.#total + count} jobs are more than one submit may have, ${mostJobs}`, [
-      'Write max_materialize = 10000: then jobs are made as earlier ones leave the queue, and there may be any number.',
+    throw badInput(place, `${this.#total + count} jobs are more than one submit may queue, ${mostJobs}`, [
+      'Write max_materialize = 10000: jobs are then materialized as earlier ones leave the queue, and their number is not limited.',
       'Or raise the limit: gryphus config submit.max_jobs NUMBER',
     ]);
   }
@@ -277,7 +277,7 @@ class SubmitParser {
       procs: ({ cluster = known, from = 0, count = total } = {}) => procsOf(parts, base, { cluster, from, count }),
       digest: () => {
         const [part] = parts;
-        if (!part || parts.length > 1) throw new GryphusError('internal', 'a digest is of one queue statement');
+        if (!part || parts.length > 1) throw new GryphusError('internal', 'a digest covers one queue statement');
         return writeDigest(part, base, owner);
       },
     };

@@ -131,7 +131,7 @@ function parseCount(text: string): number {
   const count = integerOf(text);
   if (count === undefined) throw new QueueError('Invalid Queue count expression');
   if (count < 0n || count >= 2_147_483_647n) throw new QueueError('Queue count out of range');
-  if (count === 0n) throw new QueueError('Queue count out of range: queue 0 makes no job');
+  if (count === 0n) throw new QueueError('Queue count out of range: queue 0 queues no job');
   return Number(count);
 }
 

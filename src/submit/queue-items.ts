@@ -62,7 +62,7 @@ function moreItems(parsed: QueueArgs, line: QueueLine, reader: LineReader, scope
   const { name } = parsed.more;
   const text = itemText(name, scope);
   if (!text.ok)
-    throw badInput(line.place, text.reason, ['Name a file with one item a line, or a command with | at the end.']);
+    throw badInput(line.place, text.reason, ['Name a file with one item per line, or a command with | at the end.']);
   return itemsOf(textLines(text.value, name), parsed);
 }
 
@@ -124,7 +124,7 @@ function withHeader(plan: QueuePlan, line: QueueLine): QueuePlan {
   const vars = splitRow(items[table.header] ?? '', Number.POSITIVE_INFINITY, table);
   const wrong = vars.filter((name) => !isMacroName(name));
   if (vars.length === 0 || wrong.length > 0) {
-    throw badInput(line.place, `the table's columns have names that are not allowed: ${wrong.join(',')}`, [
+    throw badInput(line.place, `the table's columns have invalid names: ${wrong.join(',')}`, [
       'A name has letters, digits, _ and . only.',
     ]);
   }

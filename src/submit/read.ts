@@ -172,7 +172,7 @@ export class DescriptionReader {
     for (const name of tokens(names)) {
       const values = category.toLowerCase() === 'strict' ? STRICT[name.toLowerCase()] : undefined;
       if (!values)
-        throw badInput(place, `at use ${category}:${names}`, ['Only use strict : true, false or harsh is known.']);
+        throw badInput(place, `at use ${category}:${names}`, ['Only use strict : true, false or harsh is supported.']);
       STRICT_NAMES.forEach((knob, i) => this.#scope.macros.define(knob, values[i] ?? '', place, 'internal'));
     }
   }

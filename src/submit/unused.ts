@@ -43,7 +43,7 @@ function warningFor(macro: Macro): Warning {
   const meant = nearestCommand(macro.name);
   const hint = meant === undefined ? '' : ` Did you mean '${meant}'?`;
   const text = isSubmitCommand(macro.name)
-    ? `${line} It means nothing for such a job.${GRID_ONLY.has(macro.name.toLowerCase()) ? ' → universe = grid' : ''}`
+    ? `${line} It has no effect for such a job.${GRID_ONLY.has(macro.name.toLowerCase()) ? ' → universe = grid' : ''}`
     : `${line} Is it a typo?${hint}`;
   return { message: text, ...(macro.origin === 'file' ? { line: macro.place.line } : {}) };
 }

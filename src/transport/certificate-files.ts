@@ -11,7 +11,7 @@ export interface CertificateFile {
 /** Reads a certificate file; undefined if it is missing or not a certificate. */
 export function readCertificateFile(path: string): CertificateFile | undefined {
   const line = readText(path);
-  const certificate = line === undefined ? 'it is not there' : readCertificateLine(line);
+  const certificate = line === undefined ? 'it does not exist' : readCertificateLine(line);
   if (line === undefined || typeof certificate === 'string') return undefined;
   return { path, blob: Buffer.from(line.trim().split(/\s+/)[1] ?? '', 'base64'), certificate };
 }

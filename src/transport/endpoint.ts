@@ -17,11 +17,11 @@ export function parseEndpoint(text: string): Endpoint {
   if (text === 'local' || text === 'local://' || text === 'local:') return { kind: 'local' };
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):\/\//.exec(text)?.[1];
   if (scheme !== undefined && scheme.toLowerCase() !== 'ssh') {
-    throw bad(text, `"${scheme}" is not a way to reach a site`);
+    throw bad(text, `"${scheme}" is not a supported URL scheme`);
   }
   const rest = scheme === undefined ? text : text.slice(scheme.length + 3);
   const slash = rest.indexOf('/');
-  if (slash !== -1 && slash !== rest.length - 1) throw bad(text, 'a site has no path');
+  if (slash !== -1 && slash !== rest.length - 1) throw bad(text, 'the URL of a site must not have a path');
   const authority = slash === -1 ? rest : rest.slice(0, slash);
 
   const at = authority.lastIndexOf('@');
@@ -37,7 +37,7 @@ export function parseEndpoint(text: string): Endpoint {
 
 function decodeUser(text: string, encoded: string): string {
   if (encoded.includes(':'))
-    throw bad(`…@${text.slice(text.lastIndexOf('@') + 1)}`, 'a password does not belong in a site');
+    throw bad(`…@${text.slice(text.lastIndexOf('@') + 1)}`, 'the URL of a site must not contain a password');
   let user: string;
   try {
     user = decodeURIComponent(encoded);

@@ -11,12 +11,12 @@ export function hostCertificateFault(
   now: number,
   trusts: (authority: Buffer) => boolean,
 ): string | undefined {
-  if (certificate.kind !== 'host') return 'it is a certificate of a user';
+  if (certificate.kind !== 'host') return 'it is a user certificate';
   if (!trusts(certificate.authority))
-    return `no @cert-authority line has its authority ${fingerprint(certificate.authority)}`;
+    return `no @cert-authority line matches its authority ${fingerprint(certificate.authority)}`;
   if (isCertificateType(keyType(certificate.authority))) return 'its authority is itself a certificate';
   if (!verifySignature(certificate.authority, certificate.signed, certificate.signature))
-    return 'its signature is wrong';
+    return 'its signature is invalid';
   if (Math.floor(now) < certificate.validAfter) return 'it is not valid yet';
   if (certificate.validBefore !== undefined && Math.floor(now) >= certificate.validBefore) return 'it has expired';
   const unknown = Object.keys(certificate.criticalOptions)[0];

@@ -21,10 +21,10 @@ export function hostKeyError(
       // The name under which the key is stored (HostKeyAlias) may differ from the host's address.
       const alias = plainName(name) === way.hostName.toLowerCase() ? [] : ['-o', `HostKeyAlias=${name}`];
       const words = ['ssh', '-o', 'StrictHostKeyChecking=ask', ...alias, ...port, `${way.user}@${way.hostName}`];
-      return new GryphusError('host-key-unknown', `The host key of ${name} is not known; it showed ${shown}.`, {
+      return new GryphusError('host-key-unknown', `The host key of ${name} is not known; it presented ${shown}.`, {
         suggestions: [
           'Compare that fingerprint with the one that the site publishes.',
-          `When it is right, log in once by hand, which writes it to ${file}: ${shellWords(words)} true`,
+          `If it is right, log in once by hand, which adds it to ${file}: ${shellWords(words)} true`,
         ],
       });
     }
@@ -32,11 +32,11 @@ export function hostKeyError(
       const { by } = verdict;
       return new GryphusError(
         'host-key-changed',
-        `The host key of ${name} has changed: it showed ${shown}, ${by.file} line ${by.line} has ${fingerprint(by.key)}.`,
+        `The host key of ${name} has changed: it presented ${shown}, ${by.file} line ${by.line} has ${fingerprint(by.key)}.`,
         {
           suggestions: [
             'Somebody may be listening in; ask the site whether its key was changed.',
-            `When it was, remove the old one: ${shellWords(['ssh-keygen', '-f', by.file, '-R', name])}`,
+            `If it was, remove the old one: ${shellWords(['ssh-keygen', '-f', by.file, '-R', name])}`,
           ],
         },
       );
@@ -44,11 +44,11 @@ export function hostKeyError(
     case 'revoked':
       return new GryphusError(
         'host-key-changed',
-        `The host key that ${name} showed (${shown}) is revoked by ${verdict.by.file} line ${verdict.by.line}.`,
-        { suggestions: ['Do not log in; ask the site for its present key.'] },
+        `The host key that ${name} presented (${shown}) is revoked by ${verdict.by.file} line ${verdict.by.line}.`,
+        { suggestions: ['Do not log in; ask the site for its current key.'] },
       );
     case 'bad-certificate':
-      return new GryphusError('host-key-unknown', `The host certificate of ${name} does not hold: ${verdict.reason}.`, {
+      return new GryphusError('host-key-unknown', `The host certificate of ${name} is not valid: ${verdict.reason}.`, {
         suggestions: ['Ask the site for the line of its certificate authority in known_hosts.'],
       });
   }

@@ -78,8 +78,8 @@ export class OpenedKeys {
       }
       if (!file.encrypted) throw key;
     }
-    throw new GryphusError('needs-login', `The key ${file.path} is encrypted, and its passphrase was not given.`, {
-      suggestions: ['Add it to an agent: ssh-add, or type it: gryphus site login.'],
+    throw new GryphusError('needs-login', `The key ${file.path} is encrypted, and no passphrase was given.`, {
+      suggestions: ['Add the key to an agent (ssh-add), or type the passphrase: gryphus site login.'],
     });
   }
 }

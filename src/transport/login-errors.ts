@@ -16,7 +16,7 @@ export function certificateExpired(site: string, { name, end }: { name: string; 
 /** `offered`: the methods that the server accepts; `why` ends the sentence. */
 export function needsLogin(site: string, offered: readonly string[], why: string): GryphusError {
   const wants = offered.filter((method) => TYPED_METHODS.has(method)).join(' or ') || 'a passphrase';
-  return new GryphusError('needs-login', `${site} wants a log-in by hand (${wants}), ${why}.`, {
+  return new GryphusError('needs-login', `${site} requires an interactive log-in (${wants}), ${why}.`, {
     suggestions: ['Log in once: gryphus site login SITE.'],
   });
 }

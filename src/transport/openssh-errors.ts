@@ -18,30 +18,28 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
     return new GryphusError(
       'host-key-changed',
       revoked
-        ? `The host key that ${site} showed (${shown}) is revoked by ${file}.`
-        : `The host key of ${site} has changed: it showed ${shown}, ${file} line ${line} has another.`,
+        ? `The host key that ${site} presented (${shown}) is revoked by ${file}.`
+        : `The host key of ${site} has changed: it presented ${shown}, ${file} line ${line} has another.`,
       {
         suggestions: [
           'Somebody may be listening in; ask the site whether its key was changed.',
-          ...(revoked
-            ? []
-            : [`When it was, remove the old one: ${shellWords(['ssh-keygen', '-f', file, '-R', name])}`]),
+          ...(revoked ? [] : [`If it was, remove the old one: ${shellWords(['ssh-keygen', '-f', file, '-R', name])}`]),
         ],
       },
     );
   }
   if (/Host key verification failed|host key is known for/.test(stderr)) {
-    return new GryphusError('host-key-unknown', `The host key of ${site} is not known; it showed ${shown}.`, {
+    return new GryphusError('host-key-unknown', `The host key of ${site} is not known; it presented ${shown}.`, {
       suggestions: [
         'Compare that fingerprint with the one that the site publishes.',
-        'When it is right, log in once by hand with ssh, which writes it to known_hosts.',
+        'If it is right, log in once by hand with ssh, which adds it to known_hosts.',
       ],
     });
   }
   const open = /Permissions \S+ for '(.*)' are too open/.exec(stderr)?.[1];
   if (open !== undefined) {
-    return new GryphusError('login-refused', `${site} was not let in by ${open}: others can read that key.`, {
-      suggestions: [`Close it: ${shellWords(['chmod', '600', open])}`],
+    return new GryphusError('login-refused', `${site} cannot use ${open}: others can read that key.`, {
+      suggestions: [`Run: ${shellWords(['chmod', '600', open])}`],
     });
   }
   const denied = /Permission denied \(([^)]*)\)/.exec(stderr)?.[1];
@@ -53,11 +51,11 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
     if (!canAsk && /Server accepts key/.test(stderr))
       return needsLogin(site, [], 'and there is no terminal to type it');
     return new GryphusError('login-refused', `${site} refused the log-in: ${said}.`, {
-      suggestions: [`The server takes ${denied}; check user name and IdentityFile.`],
+      suggestions: [`The server accepts ${denied}; check user name and IdentityFile.`],
     });
   }
   if (/Too many authentication failures/.test(stderr)) {
-    return new GryphusError('login-refused', `${site} gave up after too many keys.`, {
+    return new GryphusError('login-refused', `${site} refused the log-in after too many keys.`, {
       suggestions: ['Name the right key in ~/.ssh/config: IdentityFile, and IdentitiesOnly yes.'],
     });
   }
@@ -68,7 +66,7 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
   ) {
     return new GryphusError('bad-config', `ssh cannot read its configuration: ${said}.`);
   }
-  return new GryphusError('site-unreachable', `${site} cannot be reached: ${said || 'ssh ended without a word'}.`);
+  return new GryphusError('site-unreachable', `${site} cannot be reached: ${said || 'ssh exited without a message'}.`);
 }
 
 /** Whether a connection ended before the server sent anything. */

@@ -39,14 +39,14 @@ export async function listenByOpenssh(
   } catch (cause) {
     close();
     const message = cause instanceof Error ? cause.message : String(cause);
-    throw new GryphusError('site-refused', `${label} forwards no connections: ${message}.`, { cause });
+    throw new GryphusError('site-refused', `${label} does not forward connections: ${message}.`, { cause });
   }
 }
 
 function portIn(said: string): number {
   const port = Number(/(\d+)\s*$/.exec(said)?.[1]);
   if (Number.isInteger(port) && port > 0) return port;
-  throw new Error(`ssh named no port: ${said.trim()}`);
+  throw new Error(`ssh reported no port: ${said.trim()}`);
 }
 
 function control(master: Master, what: 'forward' | 'cancel', between: string): Promise<string> {

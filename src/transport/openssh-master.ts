@@ -99,7 +99,7 @@ export async function startMaster(
 
 function startFailure(label: string, failed: Error, stderr: string, settings: SshSettings): Error {
   if (/(^|\n)\S*: \d*:? ?ssh: not found/.test(stderr)) {
-    return new GryphusError('missing-program', 'There is no ssh program here.', {
+    return new GryphusError('missing-program', 'The ssh program is not installed.', {
       suggestions: ['Install it (Debian: openssh-client), or set transport = ssh2 for the site.'],
     });
   }

@@ -161,9 +161,13 @@ export class OpensshTransport implements Transport {
       if (refused === undefined) return channel;
       if (connection.master.gone) continue;
       if (Date.now() > until) {
-        throw new GryphusError('site-busy', `${this.label} opens no more sessions on one connection: ${refused}.`, {
-          suggestions: ['Ask the site for a MaxSessions of 4 or more.'],
-        });
+        throw new GryphusError(
+          'site-busy',
+          `${this.label} does not allow more sessions on one connection: ${refused}.`,
+          {
+            suggestions: ['Ask the site for a MaxSessions of 4 or more.'],
+          },
+        );
       }
       connection.limiter.shrink(connection.limiter.held);
       await delay(pause * (0.5 + Math.random()));
@@ -196,7 +200,7 @@ interface Client extends Channel {
 
 /** ssh exits with 255 for its own failures and for a command that exited so; the master tells them apart. */
 async function trueEnd(end: ChannelEnd, master: Master): Promise<ChannelEnd> {
-  if (end.kind === 'signaled') return { kind: 'lost', reason: new Error(`ssh was ended by ${end.signal}`) };
+  if (end.kind === 'signaled') return { kind: 'lost', reason: new Error(`ssh was killed by ${end.signal}`) };
   if (end.kind === 'lost' || end.code !== 255) return end;
   const alive = !master.gone && (await answers(master.controlPath));
   return alive ? end : { kind: 'lost', reason: await master.lost };

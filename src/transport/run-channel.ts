@@ -23,7 +23,7 @@ export async function runChannel(
   const { promise: givenUp, reject: giveUp } = deferred<never>();
   // Avoids an unhandled rejection if this happens after the race below.
   givenUp.catch(() => undefined);
-  const onAbort = (): void => giveUp(new GryphusError('interrupted', `"${brief(command)}" on ${label} was given up.`));
+  const onAbort = (): void => giveUp(new GryphusError('interrupted', `"${brief(command)}" on ${label} was cancelled.`));
   const timer =
     timeoutMs === undefined
       ? undefined

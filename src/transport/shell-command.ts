@@ -19,7 +19,7 @@ export type CommandForm = 'exec' | 'wait';
  * output comes from the login shell's start files. It leads its own process group if sshd made one.
  */
 export function loginShellCommand(command: string, mark: string, form: CommandForm): string {
-  if (command.includes('\0')) throw new GryphusError('bad-input', 'A command cannot hold a NUL byte.');
+  if (command.includes('\0')) throw new GryphusError('bad-input', 'A command cannot contain a NUL byte.');
   const script = `echo ${mark} $$; echo ${mark} >&2; ${form === 'exec' ? 'exec ' : ''}/bin/sh -c ${shellQuote(command)}${form === 'exec' ? '' : '; exit $?'}`;
   const encoded = encode(script);
   if (encoded.length > LONGEST) {

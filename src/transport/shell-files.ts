@@ -117,7 +117,7 @@ async function gather(channel: Channel): Promise<Buffer> {
 }
 
 function lastLine(stderr: Buffer): string {
-  return stderr.toString().trim().split('\n').at(-1) || 'it failed without a word';
+  return stderr.toString().trim().split('\n').at(-1) || 'it failed without a message';
 }
 
 /** A file name as one shell word that no program mistakes for an option. */

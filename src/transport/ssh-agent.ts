@@ -38,7 +38,7 @@ function ask(path: string, request: Buffer, expected: number): Promise<Buffer> {
     socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error(`The agent at ${path} does not answer.`)));
     socket.once('connect', () => socket.write(wireString(request)));
     socket.once('error', reject);
-    socket.once('close', () => reject(new Error(`The agent at ${path} ended the connection.`)));
+    socket.once('close', () => reject(new Error(`The agent at ${path} closed the connection.`)));
     socket.on('data', (chunk) => {
       got = Buffer.concat([got, chunk]);
       if (got.length < 5 || got.length < 4 + got.readUInt32BE(0)) return;

@@ -26,7 +26,7 @@ const MAX_DEPTH = 16;
 export function loadSshConfig(file: string, files: ConfigFiles, depth = 0): readonly Directive[] {
   const text = files.read(file);
   if (text === undefined) return [];
-  if (depth > MAX_DEPTH) throw new GryphusError('bad-config', `${file}: Include lines nest too deep.`);
+  if (depth > MAX_DEPTH) throw new GryphusError('bad-config', `${file}: Include lines are nested too deeply.`);
   return text.split('\n').flatMap((line, index) => {
     const directive = parseLine(line, file, index + 1);
     if (directive === undefined) return [];
@@ -88,6 +88,6 @@ export function splitArguments(text: string): readonly string[] | undefined {
 
 function malformed(file: string, line: number, why: string): GryphusError {
   return new GryphusError('bad-config', `${file} line ${line}: ${why}.`, {
-    suggestions: ['ssh_config(5) has the form of these lines.'],
+    suggestions: ['See ssh_config(5) for the syntax.'],
   });
 }

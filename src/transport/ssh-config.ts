@@ -98,7 +98,7 @@ class Evaluation {
         const value = equals === -1 ? args[++at] : word.slice(equals + 1);
         if (value === undefined) throw bad(`${name} has no value`);
         const found = this.#criterion(name, value, all);
-        if (found === undefined) throw bad(`knows no criterion "${name}"`);
+        if (found === undefined) throw bad(`has no criterion "${name}"`);
         holds = found;
       }
       all &&= holds !== negated;

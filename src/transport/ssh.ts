@@ -222,10 +222,14 @@ export class Ssh2Transport implements Transport {
   }
 
   #busy(cause: unknown): GryphusError {
-    return new GryphusError('site-busy', `${this.label} opens no more sessions on one connection (MaxSessions).`, {
-      cause,
-      suggestions: ['Ask the site for a MaxSessions of 4 or more.'],
-    });
+    return new GryphusError(
+      'site-busy',
+      `${this.label} does not allow more sessions on one connection (MaxSessions).`,
+      {
+        cause,
+        suggestions: ['Ask the site for a MaxSessions of 4 or more.'],
+      },
+    );
   }
 
   #fault(thrown: unknown): GryphusError {

@@ -27,7 +27,7 @@ const DROPPED_TRIES = 4;
 /** A logged-in connection, made through its jump hosts. Rejects with a GryphusError. */
 export async function connectSsh2(settings: SshSettings, context: ConnectContext, depth = 0): Promise<Client> {
   if (depth > MOST_HOPS)
-    throw new GryphusError('bad-config', `ProxyJump of ${settings.alias} leads through too many hosts.`);
+    throw new GryphusError('bad-config', `ProxyJump of ${settings.alias} goes through too many hosts.`);
   for (let tries = 1; ; tries++) {
     const way = await wayTo(settings, context, depth);
     try {
@@ -66,7 +66,7 @@ async function wayTo(settings: SshSettings, context: ConnectContext, depth: numb
       const cause = asError(thrown);
       throw new GryphusError(
         'site-unreachable',
-        `${siteLabel(settings)} is not reached from ${last}: ${cause.message}.`,
+        `${siteLabel(settings)} cannot be reached from ${last}: ${cause.message}.`,
         {
           cause,
         },
@@ -176,7 +176,7 @@ function unreachable(where: string, cause: Error): GryphusError {
 }
 
 function tooMany(where: string, cause: Error): GryphusError {
-  return new GryphusError('login-refused', `${where} gave up after too many keys: ${cause.message}.`, {
+  return new GryphusError('login-refused', `${where} refused the log-in after too many keys: ${cause.message}.`, {
     cause,
     suggestions: ['Name the right key in ~/.ssh/config: IdentityFile, and IdentitiesOnly yes.'],
   });

@@ -17,7 +17,7 @@ export async function listenBySsh2(
     return { place, closed, close: end };
   } catch (thrown) {
     const cause = asError(thrown);
-    throw new GryphusError('site-refused', `${label} forwards no connections: ${cause.message}.`, { cause });
+    throw new GryphusError('site-refused', `${label} does not forward connections: ${cause.message}.`, { cause });
   }
 }
 

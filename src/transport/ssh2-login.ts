@@ -79,7 +79,7 @@ export class Login {
             .join('\n');
           void this.#ask('keyboard-interactive', title, questions).then((answers) =>
             answers === undefined
-              ? this.#abort(this.#needsLogin('and nobody answered its questions'))
+              ? this.#abort(this.#needsLogin('and its questions were not answered'))
               : finish([...answers]),
           );
         },
@@ -90,7 +90,7 @@ export class Login {
     this.#tried.push('password');
     const answers = await this.#ask('password', '', [{ text: `Password of ${this.#label}: `, echo: false }]);
     const password = answers?.[0];
-    if (password === undefined) throw this.#needsLogin('and nobody typed the password');
+    if (password === undefined) throw this.#needsLogin('and no password was typed');
     return { type: 'password', username, password };
   }
 
@@ -101,11 +101,12 @@ export class Login {
     if (this.#prompt === undefined && this.#offered.some((method) => TYPED_METHODS.has(method))) {
       return this.#needsLogin('and there is no terminal to type it');
     }
-    const tried = this.#tried.length === 0 ? 'there was no key to try' : `it took none of ${this.#tried.join(', ')}`;
+    const tried =
+      this.#tried.length === 0 ? 'there was no key to try' : `it accepted none of ${this.#tried.join(', ')}`;
     return new GryphusError('login-refused', `${this.#label} refused the log-in: ${tried}.`, {
       suggestions: [
-        ...(this.#found?.unusable ?? []).map((why) => `This key was left out: ${why}.`),
-        `The server takes ${this.#offered.join(', ') || 'no method that we know'}; check user name and IdentityFile.`,
+        ...(this.#found?.unusable ?? []).map((why) => `This key was skipped: ${why}.`),
+        `The server accepts ${this.#offered.join(', ') || 'no known method'}; check user name and IdentityFile.`,
       ],
     });
   }

@@ -69,7 +69,7 @@ async function copy(
     const code = direction === 'put' ? 'input-missing' : 'output-missing';
     throw new GryphusError(code, `There is no file ${source} on ${from.label}.`);
   }
-  if (!found.isFile) throw new GryphusError('bad-input', `${source} on ${from.label} is not a plain file.`);
+  if (!found.isFile) throw new GryphusError('bad-input', `${source} on ${from.label} is not a regular file.`);
   const part = partName(target, [from.label, source, String(found.size), found.changed]);
   const start = found.size < WORTH_RESUMING ? 0 : await resumableBytes(from, source, found.size, to, part);
   const bytes = watched(from.read(source, start), start, found.size, {
@@ -116,7 +116,7 @@ async function* watched(
   let done = start;
   options.onProgress?.(done, total);
   for await (const chunk of bytes) {
-    if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was given up.`);
+    if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was cancelled.`);
     done += chunk.length;
     // A file that grows, or a site that sends without end, must not fill the disk.
     if (done > total) {
@@ -125,9 +125,9 @@ async function* watched(
     yield chunk;
     options.onProgress?.(done, total);
   }
-  if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was given up.`);
+  if (options.signal?.aborted) throw new GryphusError('interrupted', `Copying ${options.what} was cancelled.`);
   if (done !== total) {
-    throw new GryphusError('protocol-error', `${options.what} had ${total} bytes, and ${done} came.`);
+    throw new GryphusError('protocol-error', `${options.what} had ${total} bytes, but ${done} arrived.`);
   }
 }
 
@@ -145,7 +145,7 @@ export function fileError(side: string, doing: string, path: string, thrown: unk
   const text = `${(cause as NodeJS.ErrnoException).code ?? ''} ${cause.message}`;
   const sentence = `Cannot ${doing} ${path} on ${side}: ${cause.message}.`;
   if (/ENOSPC|EDQUOT|No space left|quota exceeded/i.test(text)) {
-    return new GryphusError('disk-full', sentence, { cause, suggestions: [`Make room on ${side}.`] });
+    return new GryphusError('disk-full', sentence, { cause, suggestions: [`Free some space on ${side}.`] });
   }
   if (doing === 'read')
     return new GryphusError(side === 'local' ? 'input-missing' : 'output-missing', sentence, { cause });

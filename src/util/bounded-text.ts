@@ -55,7 +55,7 @@ function pipedText(path: string, most: number, patienceMs: number): string {
     stdio: ['inherit', 'pipe', 'ignore'],
   });
   if (error !== undefined && 'code' in error && error.code === 'ETIMEDOUT') {
-    throw new UnreadableText(`${path} is no file, and had not come to its end after ${Math.ceil(patienceMs / 1000)} s`);
+    throw new UnreadableText(`${path} is not a regular file, and did not end within ${Math.ceil(patienceMs / 1000)} s`);
   }
   if (error) throw error;
   if (signal !== null || status !== 0) throw new UnreadableText(`${path} could not be read`);

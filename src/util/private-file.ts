@@ -20,7 +20,7 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
   } catch (cause) {
     rmSync(temporary, { force: true });
     if (!/ENOSPC|EDQUOT/.test(asError(cause).message)) throw cause;
-    throw new GryphusError('disk-full', `${path} cannot be written: no room on its disk.`, {
+    throw new GryphusError('disk-full', `${path} cannot be written: no space left on its disk.`, {
       cause,
       suggestions: ['Free some space there.'],
     });
@@ -41,7 +41,7 @@ export function makePrivateDirs(path: string): void {
     const cause = asError(thrown);
     throw new GryphusError('not-permitted', `The directory ${path} cannot be made: ${cause.message}.`, {
       cause,
-      suggestions: ['Set GRYPHUS_HOME to a place where you may write.'],
+      suggestions: ['Set GRYPHUS_HOME to a writable place.'],
     });
   }
 }
@@ -73,7 +73,7 @@ export function ensurePrivateDir(path: string): void {
   }
   if ((found.mode & 0o077) !== 0) {
     throw new GryphusError('not-permitted', `Others can enter ${path} (mode ${(found.mode & 0o777).toString(8)}).`, {
-      suggestions: [`Close it: chmod 700 '${path}'`],
+      suggestions: [`Run: chmod 700 '${path}'`],
     });
   }
 }

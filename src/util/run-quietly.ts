@@ -64,13 +64,13 @@ export function runQuietly(argv: readonly [string, ...string[]], options: QuietO
   });
 }
 
-/** Describes the end for a sentence: `ended with status 3`. */
+/** Describes the end for a sentence: `exited with status 3`. */
 export function endText(end: QuietEnd, timeoutMs: number): string {
   switch (end.how) {
     case 'exited':
-      return `ended with status ${end.code}`;
+      return `exited with status ${end.code}`;
     case 'signaled':
-      return `was ended by ${end.signal}`;
+      return `was killed by ${end.signal}`;
     case 'timeout':
       return `did not end within ${timeoutMs / 1000} s`;
     case 'not-started':

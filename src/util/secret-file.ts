@@ -15,14 +15,14 @@ export function readSecretFile(path: string, what = 'file'): Buffer {
   try {
     const found = fstatSync(fd);
     const uid = process.getuid?.();
-    if (!found.isFile()) throw new GryphusError('credential-invalid', `The ${what} ${path} is not an ordinary file.`);
+    if (!found.isFile()) throw new GryphusError('credential-invalid', `The ${what} ${path} is not a regular file.`);
     if (uid !== undefined && found.uid !== uid && found.uid !== 0) {
       throw new GryphusError('not-permitted', `The ${what} ${path} belongs to another user (uid ${found.uid}).`);
     }
     if ((found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o7777).toString(8).padStart(4, '0');
       throw new GryphusError('not-permitted', `Others can use the ${what} ${path} (mode ${mode}), so it is refused.`, {
-        suggestions: [`Close it: chmod 600 ${shellQuote(path)}`],
+        suggestions: [`Run: chmod 600 ${shellQuote(path)}`],
       });
     }
     if (found.size > LARGEST) throw new GryphusError('credential-invalid', `The ${what} ${path} is larger than 1 MiB.`);

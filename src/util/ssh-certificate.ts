@@ -56,22 +56,22 @@ export function parseCertificate(blob: Uint8Array): SshCertificate | undefined {
 }
 
 /**
- * Parses the line of an `id_x-cert.pub` file; if it is invalid, returns the reason, such as `it ends in the middle`.
+ * Parses the line of an `id_x-cert.pub` file; if it is invalid, returns the reason, such as `it is truncated`.
  */
 export function readCertificateLine(line: string): SshCertificate | string {
   const [type = '', base64 = ''] = line.trim().split(/\s+/);
   if (type === '') return 'it is empty';
   if (!isCertificateType(type) || KEY_FIELDS[plainType(type)] === undefined)
-    return 'its first word names no kind of certificate';
+    return 'its first word does not name a certificate type';
   const found = read(Buffer.from(base64, 'base64'));
-  return typeof found !== 'string' && found.type !== type ? 'its first word is not the kind that is inside' : found;
+  return typeof found !== 'string' && found.type !== type ? 'its first word is not the type of its content' : found;
 }
 
 function read(blob: Uint8Array): SshCertificate | string {
   try {
     return fieldsOf(blob);
   } catch (thrown) {
-    if (thrown instanceof RangeError) return 'it ends in the middle';
+    if (thrown instanceof RangeError) return 'it is truncated';
     throw thrown;
   }
 }
@@ -81,7 +81,7 @@ function fieldsOf(blob: Uint8Array): SshCertificate | string {
   const type = reader.text();
   const plain = plainType(type);
   const fields = KEY_FIELDS[plain];
-  if (!isCertificateType(type) || fields === undefined) return 'its first word is not the kind that is inside';
+  if (!isCertificateType(type) || fields === undefined) return 'its first word is not the type of its content';
   reader.string(); // nonce
   const key = Array.from({ length: fields }, () => wireString(reader.string()));
   const serial = reader.uint64();

@@ -9,7 +9,7 @@ import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { TestAgent, until } from './agent.ts';
 import { kill, processesOf } from './kill.ts';
 
-/** What a user who did something wrong is told: one error with the remedy, an exit status, nothing half done. */
+/** What a user is told after a mistake: one error with its remedy, an exit status, nothing half done. */
 describe('at the command line', () => {
   const agent = new TestAgent();
   let sshd: Sshd;
@@ -23,7 +23,7 @@ describe('at the command line', () => {
     await sshd.stop();
   });
 
-  /** A site by a Host of the user's ssh configuration. */
+  /** A site given as a Host of the user's ssh configuration. */
   function host(name: string, lines: readonly string[]): void {
     const dir = join(agent.dir, 'home/.ssh');
     mkdirSync(dir, { recursive: true, mode: 0o700 });
@@ -67,7 +67,10 @@ describe('at the command line', () => {
     const only = 'IdentitiesOnly yes';
     const wrong = makeKey(agent.dir, 'wrong');
     host('wrong', [known, only, `IdentityFile ${wrong}`]);
-    expect(await check('wrong')).toMatchObject({ code: 1, said: expect.stringContaining(`it took none of ${wrong}`) });
+    expect(await check('wrong')).toMatchObject({
+      code: 1,
+      said: expect.stringContaining(`it accepted none of ${wrong}`),
+    });
 
     const locked = makeKey(agent.dir, 'locked', { passphrase: 'open sesame' });
     appendFileSync(join(sshd.configDir, 'authorized_keys'), readFileSync(`${locked}.pub`));
@@ -78,11 +81,11 @@ describe('at the command line', () => {
     expect(said).toMatch(/passphrase/);
 
     host('missing', [known, only, `IdentityFile ${agent.dir}/nokey`]);
-    expect((await check('missing')).said).toMatch(/nokey: there is no such file/);
+    expect((await check('missing')).said).toMatch(/nokey: no such file/);
 
     host('stranger', [`UserKnownHostsFile ${agent.dir}/none`, only, `IdentityFile ${sshd.keyFile}`]);
     expect((await check('stranger')).said).toMatch(
-      /is not known; it showed ssh-ed25519 SHA256:.*\n.*log in once by hand/,
+      /is not known; it presented ssh-ed25519 SHA256:.*\n.*log in once by hand/,
     );
 
     const socket = join(agent.dir, 'agent.sock');
@@ -140,7 +143,7 @@ describe('at the command line', () => {
     const newer = await agent.run(['q']);
     expect(newer).toMatchObject({ code: 78, stdout: '' });
     expect(newer.stderr).toMatch(/newer Gryphus \(state version 99.*\n {2}→ Use that newer Gryphus, or another state/);
-    // Its daemons can be ended all the same.
+    // Its daemons can still be stopped.
     await agent.ok('down');
     expect(processesOf('scheduler/main.js', agent)).toEqual([]);
   }, 90_000);

@@ -6,7 +6,7 @@ import { type SmtpSink, startSmtp } from '../sites/smtp.ts';
 import { TestAgent, until } from './agent.ts';
 
 const dir = mkdtempSync('/tmp/gcc-');
-/** A name that a shell must be told about. */
+/** A name that must be quoted in a shell. */
 const proxy = join(dir, "jane's $(proxy).pem");
 let ca: GridCa;
 let jane: Person;
@@ -53,9 +53,9 @@ describe('gryphus cred proxy', () => {
     ],
     ['no proxy to show', ['info'], 1, 'There is no proxy'],
     ['no proxy to destroy', ['destroy'], 1, 'There is no proxy'],
-    ['hours that are none', ['init', '--hours', 'soon'], 2, "'soon' is no number of hours"],
-    ['what is no proxy to destroy', ['destroy', '--out', 'CERT'], 77, 'is no proxy, so it is left alone'],
-    ['a proxy over its certificate', ['init', '--cert', 'CERT', '--out', 'CERT'], 2, 'would be written over'],
+    ['hours that are none', ['init', '--hours', 'soon'], 2, "'soon' is not a number of hours"],
+    ['what is no proxy to destroy', ['destroy', '--out', 'CERT'], 77, 'is not a proxy, so it was not deleted'],
+    ['a proxy over its certificate', ['init', '--cert', 'CERT', '--out', 'CERT'], 2, 'would overwrite'],
     ['another action', ['renew'], 2, 'init, info, destroy'],
   ])('says what is wrong with %s', async (_, args, code, message) => {
     const ran = await agent.run(['cred', 'proxy', ...args.map((one) => (one === 'CERT' ? jane.cert : one))]);
@@ -77,7 +77,7 @@ describe('gryphus cred proxy', () => {
       input: 'open sesame\n',
     });
     expect(ran.code).toBe(77);
-    expect(ran.stderr).toContain('its passphrase cannot be asked for');
+    expect(ran.stderr).toContain('no terminal to prompt for its passphrase');
   });
 });
 
@@ -138,7 +138,7 @@ describe('gryphus cred list and renew', () => {
     expect(ran.stderr).toContain(join(agent.home, 'credentials/wrong.toml'));
     expect(ran.stderr).toContain(message);
     expect(ran.code).toBe(78);
-    // One that is wrong does not hide the others.
+    // An invalid one does not hide the others.
     expect(await agent.ok('cred', 'list')).toContain('wrong');
     clear('wrong');
   });
@@ -149,7 +149,7 @@ describe('gryphus cred list and renew', () => {
     writeFileSync(key, 'old\n', { mode: 0o600 });
     describeCredential('daily', `kind = "ssh-key"\nfile = "${key}"\nlifetime = "24h"\nrenew_command = "${command}"\n`);
     const failed = await agent.run(['cred', 'renew', 'daily']);
-    expect(failed.stderr).toContain('The renew_command ended with status 1; run it by hand to see why.');
+    expect(failed.stderr).toContain('The renew_command exited with status 1; run it by hand to see why.');
     expect(failed.code).toBe(77);
     writeFileSync(join(dir, 'may'), '');
     await until('the next second', () => Date.now() - statSync(key).mtimeMs > 1100 || undefined);
@@ -183,6 +183,6 @@ describe('gryphus alarm test', () => {
     agent.config(`alarms.hook = "exit 3"\n`);
     const bad = await agent.run(['alarm', 'test']);
     expect(bad.code).toBe(1);
-    expect(bad.stdout).toContain('The alarm command ended with status 3.');
+    expect(bad.stdout).toContain('The alarm command exited with status 3.');
   });
 });

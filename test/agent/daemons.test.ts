@@ -33,7 +33,7 @@ describe('the daemons', () => {
       expect((await statusOf(agent)).pid).toBe(there[0]);
     };
     await together();
-    // The entry of one that was killed is taken over by one alone.
+    // Only one process takes over the entry of a killed one.
     for (const pid of schedulers(agent)) kill(pid);
     await together();
     await agent.ok('down');
@@ -97,7 +97,7 @@ describe('the daemons', () => {
     expect(await statusOf(agent)).toMatchObject({ running: true, redis: 'silent' });
     const { code, stderr } = await agent.run(['q']);
     expect(code).toBe(69);
-    expect(stderr).toContain('`gryphus down` ends it');
+    expect(stderr).toContain('`gryphus down` stops it');
     await agent.ok('down');
     expect(schedulers(agent)).toEqual([]);
     expect(await statusOf(agent)).toMatchObject({ running: false, redis: 'down' });
@@ -147,7 +147,7 @@ describe('a log-in', () => {
     expect(await managers()).toEqual(before);
     expect(server.asked()).toBe(1);
 
-    // It hangs: another takes its place, and nobody else's process is touched.
+    // It hangs: another takes its place, and processes of other programs are not touched.
     agent.config('[gridmanager]\nhung_after = "10s"\n');
     const [hung = 0] = before;
     const [scheduler] = schedulers(agent);
@@ -158,8 +158,8 @@ describe('a log-in', () => {
     await agent.ok('wait', '--timeout', '120', String(next));
     expect(processesOf('gridmanager/main.js', agent)).not.toContain(hung);
     expect(schedulers(agent)).toEqual([scheduler]);
-    expect(agent.log('scheduler.log')).toContain('no sign of life');
-    // One that is adopted is ended with the rest.
+    expect(agent.log('scheduler.log')).toContain('no heartbeat');
+    // An adopted process is stopped with the others.
     for (const pid of schedulers(agent)) kill(pid);
     await agent.ok('up');
     await agent.ok('down');
@@ -185,7 +185,7 @@ describe('a log-in', () => {
   }, 60_000);
 });
 
-/** As `gryphus site login` at a terminal. */
+/** As `gryphus site login` in a terminal. */
 async function login(agent: TestAgent, site: string, answer: (question: string) => string): Promise<void> {
   const { Gryphus } = (await import(built)) as { Gryphus: typeof Client };
   const gryphus = await Gryphus.open({ home: agent.home });

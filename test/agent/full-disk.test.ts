@@ -49,7 +49,7 @@ describe.runIf(mounted)('a full disk', () => {
     await wait(cluster);
     expect((await agent.ads(cluster))[0]).toMatchObject({ JobStatus: 4, ExitCode: 5, NumJobStarts: 1 });
     expect(ledger()).toBe(1);
-    // What it had is forgotten there: there is room again.
+    // Its files there are forgotten, so there is space again.
     const next = await job('exit 0');
     await wait(next);
     expect((await agent.ads(next))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0 });
@@ -72,8 +72,8 @@ describe.runIf(mounted)('a full disk', () => {
       return undefined;
     });
     expect(refused).toMatchObject({ code: 74, stdout: '' });
-    expect(refused.stderr).toMatch(/no room (for the queue )?on the disk of .*\n {2}→ Free some space/);
-    // It ends while nobody can write that down.
+    expect(refused.stderr).toMatch(/no space left (for the queue )?on the disk of .*\n {2}→ Free some space/);
+    // It ends while its end cannot be recorded.
     writeFileSync(join(agent.work, 'go'), '');
     expect((await agent.run(['q'])).code).toBe(74);
     rmSync(join(agent.home, 'fat'));

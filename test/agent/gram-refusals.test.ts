@@ -20,7 +20,7 @@ beforeAll(async () => {
   grid = await startGrid();
   other = makeGridCa({ name: 'Another CA' });
   door = await openFrontDoor(grid.gate, 'good');
-  // We believe both authorities; the gatekeeper knows one.
+  // We trust both authorities; the gatekeeper knows one.
   const ours = join(grid.dir, 'certificates');
   for (const ca of [grid.ca, other]) cpSync(ca.trust, ours, { recursive: true });
   agent = new TestAgent({ X509_CERT_DIR: ours, X509_USER_PROXY: grid.proxyFile });
@@ -51,7 +51,7 @@ const submit = (more = '', service = 'jobmanager-fork', address = grid.gate.addr
     ].join('\n'),
   );
 const one = async (cluster: number) => (await agent.ads(cluster))[0] ?? {};
-/** What `gryphus why` answers. */
+/** The output of `gryphus why`. */
 const why = (cluster: number) => agent.ok('why', String(cluster));
 
 async function hasRun(...clusters: number[]): Promise<void> {
@@ -75,7 +75,7 @@ describe.skipIf(MISSING.length > 0)('a job that a gatekeeper refuses', () => {
     const refused: readonly (readonly [cluster: number, words: RegExp, remedy: () => Promise<unknown> | void])[] = [
       [
         await submit(`x509userproxy = ${proxyFile('eve')}`),
-        /does not let us in: it does not know this identity/,
+        /refuses the log-in: it does not know this identity/,
         () => writeFileSync(mapfile(), readFileSync(mapfile(), 'utf8').replace(/^(.*) (\S+)\n/, `$&"${eve.dn}" $2\n`)),
       ],
       [
@@ -170,7 +170,7 @@ queue
     const cluster = await submit('', 'jobmanager-fork', stranger.address);
     await until('the reason', async () => /is not trusted: /.test(await why(cluster)) || undefined);
     expect((await one(cluster))['JobStatus']).toBe(1);
-    // It was shown nothing of ours.
+    // Nothing of ours was shown to it.
     expect(stranger.taken).toEqual([]);
     await agent.ok('rm', String(cluster));
     stranger.close();
@@ -180,7 +180,7 @@ queue
   it.each(some(['no contact', 'no URL', 'half'] as const, 3))(
     'and one whose request is answered with %s waits too',
     async (manner) => {
-      // The way to the gatekeeper is open, and what it says of the job is not to be understood.
+      // The gatekeeper is reachable, but what it says about the job is unintelligible.
       const already = await submit('', 'jobmanager-fork', door.address);
       await hasRun(already);
       door.manner = manner;
@@ -188,7 +188,7 @@ queue
       const cluster = await submit('', 'jobmanager-fork', door.address);
       await until('two tries', () => door.visits > before + 1 || undefined);
       expect((await one(cluster))['JobStatus']).toBe(1);
-      expect(await why(cluster)).toMatch(/gave no contact for it|closed the connection in the middle/);
+      expect(await why(cluster)).toMatch(/returned no contact for it|closed the connection in the middle/);
       door.manner = 'good';
       await hasRun(cluster);
     },

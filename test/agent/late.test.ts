@@ -8,7 +8,7 @@ describe('a million jobs of which a thousand are made', () => {
   afterAll(() => agent.end());
 
   it('cost the memory of a thousand, and others are made as some leave', async () => {
-    // Nobody is at home there: the jobs wait.
+    // Nothing answers there, so the jobs wait.
     agent.site('away', { url: 'ssh://127.0.0.1:1', batch: 'fork' });
     await agent.ok('up');
     const redis = new Redis(join(agent.home, 'state/run/redis.sock'));
@@ -23,7 +23,7 @@ describe('a million jobs of which a thousand are made', () => {
     const cluster = await agent.submit(job('max_materialize = 1000\nqueue 1000000'));
     await agent.ok('rm', `${cluster}.7`, `${cluster}.9`);
     const last = async () => (await agent.run(['q', '-af', 'ProcId', '--constraint', 'ProcId >= 1000'])).stdout;
-    // The Scheduler has looked then, more than once: it makes these two, and no more.
+    // By then the Scheduler has checked more than once: it materializes these two and no more.
     await until('two more to be made', async () => (await last()) === '1000\n1001\n' || undefined);
     await agent.ok('rm', `${cluster}.11`);
     await until('another', async () => (await last()) === '1000\n1001\n1002\n' || undefined);
@@ -59,11 +59,11 @@ describe('a job that cannot be made', () => {
       const { stdout } = await agent.run(['why', String(bad)]);
       return stdout.includes('paused') ? stdout : undefined;
     });
-    expect(why).toContain(`${bad}.2 (held): The jobs from here to ${bad}.3 are not made`);
+    expect(why).toContain(`${bad}.2 (held): The jobs from here to ${bad}.3 are not materialized`);
     expect(why).toContain(
-      'Job 2 cannot be made: on Line 6 of job.sub: $INT() macro: three does not evaluate to an integer!',
+      'Job 2 cannot be materialized: on Line 6 of job.sub: $INT() macro: three does not evaluate to an integer!',
     );
-    // Nobody waits for jobs that are not made.
+    // Nothing waits for jobs that are not materialized.
     await agent.ok('wait', String(bad), '--until', 'settled');
     await agent.ok('rm', `${good}.1`);
     await until('the other cluster to go on', async () => (await ids()).join() === `${good}.2 0` || undefined);

@@ -30,7 +30,7 @@ describe('a queue that was put back from a backup', () => {
       ].join('\n'),
     );
   const ledger = () => readFileSync(join(agent.work, 'ledger'), 'utf8').trim().split('\n').sort();
-  // In the queue: the history has the time that was lost as well.
+  // In the queue: the history also covers the time that was lost.
   const ads = async (cluster: number) =>
     JSON.parse((await agent.ok('q', '--json', String(cluster))) || '[]') as Record<string, unknown>[];
   const states = async (cluster: number) => (await ads(cluster)).map((ad) => ad['GryphusState']);
@@ -38,7 +38,7 @@ describe('a queue that was put back from a backup', () => {
   it('holds what may have run meanwhile, gives no number to two jobs, and runs nothing twice without a word', async () => {
     agent.file('ledger', '');
     const wait = (file: string) => `while [ ! -e ${agent.work}/${file} ]; do sleep 0.2; done; echo ${file}`;
-    // One runs, another is there, two wait at home.
+    // One runs, another is at the site, two wait at home.
     const old = await job('old', wait('go'), 4);
     await until('two to run', async () => ledger().length === 2 || undefined);
     await until(
@@ -58,7 +58,7 @@ describe('a queue that was put back from a backup', () => {
     rmSync(redis, { recursive: true });
     cpSync(join(agent.dir, 'backup'), redis, { recursive: true });
 
-    // Its number is that of the one that runs there now.
+    // Its number is that of the job that runs there now.
     const fresh = await job('fresh', 'echo fresh');
     expect(fresh).toBe(lost);
     await agent.ok('wait', '--timeout', '90', String(fresh));
@@ -71,13 +71,13 @@ describe('a queue that was put back from a backup', () => {
     expect(reasons.filter((message) => message.includes('older copy'))).toHaveLength(2);
     expect(reasons.filter((message) => message.includes('has no record of the job any more'))).toHaveLength(2);
     expect(ledger()).toEqual(['fresh 0', 'lost 0', 'old 0', 'old 1', 'old 2', 'old 3']);
-    expect(await agent.ok('why', `${old}.3`)).toContain('was a backup put back?');
+    expect(await agent.ok('why', `${old}.3`)).toContain('was a backup restored?');
 
-    // What runs there of the time that was lost is nobody's, and said so.
+    // Jobs running there from the lost time belong to no job of the queue, and are reported.
     expect((await agent.run(['site', 'audit', 'there'])).stdout).toMatch(new RegExp(`\\.${lost}\\.0\\.1 `));
     agent.file('later', '');
     expect(await job('next', 'true')).toBeGreaterThan(lost);
-    // By a person's word it runs, though the queue has been told of once.
+    // A release by the user runs it, although the queue was told of a run once before.
     await agent.ok('release', `${old}.3`);
     await agent.ok('wait', '--timeout', '90', `${old}.3`);
     expect(ledger().filter((line) => line === 'old 3')).toHaveLength(2);

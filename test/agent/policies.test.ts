@@ -50,7 +50,7 @@ describe('a job of the pool', () => {
     expect(await settled(enough)).toMatchObject({ JobStatus: 4, ExitCode: 0, RequestMemory: 400, NumJobStarts: 3 });
     const log = agent.read('eat.log');
     expect(log).toMatch(
-      /^004 .*[^]*It runs again with RequestMemory = 60\.[^]*It runs again with RequestMemory = 400\./m,
+      /^004 .*[^]*It will run again with RequestMemory = 60\.[^]*It will run again with RequestMemory = 400\./m,
     );
     expect(log).not.toMatch(/^012 /m);
     const little = await agent.submit(

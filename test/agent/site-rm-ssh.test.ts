@@ -22,7 +22,7 @@ describe('a site that is removed', () => {
   async function used(): Promise<void> {
     agent.site('it', { url: sshd.url, batch: 'fork' });
     agent.file('in', 'input');
-    // A directory of the job's own that nobody may enter.
+    // A directory created by the job that no user may enter.
     agent.file('job.sh', '#!/bin/sh\nmkdir -p d/e && chmod 0 d\n', 0o755);
     const job = 'universe = grid\ngrid_resource = batch fork it\nexecutable = job.sh\ntransfer_input_files = in\n';
     const cluster = await agent.submit(`${job}log = log\nleave_in_queue = true\nqueue\n`);
@@ -35,7 +35,7 @@ describe('a site that is removed', () => {
     await used();
     const [, host = '', port = ''] = /^ssh:\/\/([^:]+):(\d+)$/.exec(sshd.url) ?? [];
     expect(await agent.ok('site', 'rm', 'it')).toBe(
-      `Site it is removed.\nWhat was kept there stays in ~/.gryphus/it. To remove that, too:\n  ssh -p ${port} ${host} 'rm -rf ~/.gryphus/it'\n`,
+      `Site it is removed.\nCached files remain there in ~/.gryphus/it. To remove them, too:\n  ssh -p ${port} ${host} 'rm -rf ~/.gryphus/it'\n`,
     );
     expect(readdirSync(there).length).toBeGreaterThan(0);
   }, 120_000);

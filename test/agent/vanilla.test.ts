@@ -29,12 +29,12 @@ describe('an ordinary job, in the pool of this machine', () => {
     agent.file('here.sh', '#!/bin/sh\npwd; cat beside; echo made >made; ls -A "$_CONDOR_SCRATCH_DIR"\n', 0o755);
     agent.file('beside', 'it was there\n');
     const cluster = await agent.submit('executable = here.sh\noutput = here.out\nlog = here.log\nqueue\n');
-    // One that its work loops had lost sight of would wait for the next look around, half a minute later.
+    // If a work loop had lost track of a job, it would wait for the next periodic check, half a minute later.
     await agent.ok('wait', '--timeout', '28', String(cluster));
     expect(agent.read('here.out')).toBe(`${agent.work}\nit was there\n.job.ad\n.machine.ad\n`);
     expect(agent.read('made')).toBe('made\n');
     const events = parseUserLog(agent.read('here.log')).events.filter(({ type }) => type !== 'image-size');
-    // Nothing was carried: no word of files.
+    // Nothing was transferred, so the log does not mention files.
     expect(events.map(({ type }) => type)).toEqual(['submit', 'execute', 'terminated']);
     const { host, slot } = events[1] as { host?: string; slot?: string };
     expect(slot).toMatch(/^slot1_[12]@/);
@@ -48,7 +48,7 @@ describe('an ordinary job, in the pool of this machine', () => {
       const said = await agent.ok('why', String(cluster));
       return said.includes('too small') ? said : undefined;
     });
-    expect(why).toMatch(/1 worker: too small: the job asks for \d+ MB of memory of \d+\./);
+    expect(why).toMatch(/1 worker: too small: the job requests \d+ MB of memory of \d+\./);
     await agent.ok('edit', String(cluster), 'RequestMemory', '64');
     await agent.ok('wait', '--timeout', '60', String(cluster));
     expect(await one(cluster)).toMatchObject({ JobStatus: 4, NumJobStarts: 1 });

@@ -47,7 +47,7 @@ describe('a hostile worker beside an honest one', () => {
     const read = worker.ask({ what: 'blob', key, sha256, offset: 0, bytes: 1000 });
     await expect(read).rejects.toThrow(/was not granted to this worker/);
     worker.end({ key }, { inline: { stdout: 7, stderr: 0 } }, { stdoutBytes: 7 }, Buffer.from('forged\n'));
-    // The honest one is heard all the same.
+    // The honest worker is heard anyway.
     expect((await slots()).filter((ad) => ad['GryphusKey'] === key)).toHaveLength(1);
     expect(await one(agent, cluster)).toMatchObject({ JobStatus: 2 });
     const sandbox = join(agent.home, 'state/pool/worker/jobs', key, 'work');
@@ -64,19 +64,21 @@ describe('a hostile worker beside an honest one', () => {
     await until('the first to be let in', () => first.up || undefined);
     const others = Array.from({ length: 20 }, (_, i) => hostile({ token, instance: `swarm-${i + 1}`, cpus: 1000 }));
     for (const other of others) await until('it to be turned away', () => other.denied);
-    expect(others[0]?.denied).toBe('its token has let in another worker');
+    expect(others[0]?.denied).toBe('another worker has already used its token');
     expect((await slots()).filter((ad) => ad['GryphusSite'] === 'siteA')).toMatchObject([{ Cpus: 3 }]);
-    // It is at the site that its token was made for, also where it says something else later.
+    // It belongs to the site that its token was issued for, even if it claims another later.
     first.say({ t: 'ad', ad: { GryphusSite: '"local"', GryphusPilot: '"another"' } });
     first.say({ t: 'ad', ad: { Seen: 'true' } });
     const slot = await until('that to be heard', async () => (await slots()).find((ad) => ad['Seen'] === true));
     expect(slot).toMatchObject({ GryphusSite: 'siteA', GryphusPilot: token.id });
-    // Also of a central manager that knows it from the disk alone.
+    // This also holds for a central manager that knows it only from disk.
     first.close();
     await agent.ok('down');
     await agent.ok('up');
     const again = hostile({ token, instance: 'swarm-7' });
-    expect(await until('it to be turned away', () => again.denied, 30_000)).toBe('its token has let in another worker');
+    expect(await until('it to be turned away', () => again.denied, 30_000)).toBe(
+      'another worker has already used its token',
+    );
     const true1 = hostile({ token, instance: 'swarm-0' });
     await until('the first to be let in', () => true1.up || undefined);
     true1.close();
@@ -125,7 +127,7 @@ describe('a hostile worker that jobs are given to', () => {
 
     const fresh = await submit('transfer_input_files = in.dat\n');
     expect(await held(agent, fresh)).toMatch(/the site offers '\.\.\/\.\.\/evil', which was not requested/);
-    // A job that names nothing has asked for whatever is new at the top of its directory.
+    // A job that names no output asks for every new file at the top of its directory.
     expect(places().filter((name) => !before.includes(name))).toEqual(['.bash_aliases', 'out', 'result']);
     expect(agent.read('in.dat')).toBe('in');
     await agent.ok('rm', String(fresh));
@@ -159,7 +161,7 @@ describe('a hostile worker that jobs are given to', () => {
       clusters.set(what, await submit(`hold = true\ntransfer_output_files = result\n`));
     await agent.ok('release', ...[...clusters.values()].map(String));
     for (const [what, cluster] of clusters) {
-      expect(await held(agent, cluster)).toContain(`gives ${what} of work/result than it said`);
+      expect(await held(agent, cluster)).toContain(`sent ${what} of work/result than it announced`);
       await agent.ok('rm', String(cluster));
     }
     const spool = join(agent.home, 'state/spool');
@@ -214,7 +216,7 @@ describe('a hostile worker that jobs are given to', () => {
     large.say({ t: 'ad', ad: { Long: `"${'x'.repeat(30_000_000)}"` } });
     await until('its connection to end', () => large.downs.length > 0 || undefined, 20_000);
     await until('it to be back', () => large.up || undefined);
-    // Little by little it is the same.
+    // The result is the same if it is done little by little.
     for (let i = 0; i < 300 && large.downs.length < 2; i++) {
       large.say({ t: 'ad', ad: { [`Long${i}`]: `"${'x'.repeat(1000)}"` } });
       await new Promise((resume) => setTimeout(resume, 5));

@@ -50,7 +50,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
     const mine = 'requirements = TARGET.Name != "local" && TARGET.OpSys == "LINUX" && TARGET.TotalCpus < 10';
     const [plain] = await ended(await agent.submit(description('echo done', mine)));
     expect(plain).toMatchObject({ GridResource: 'batch fork cheap', NumJobStarts: 1 });
-    expect(String(plain?.['GryphusChoice'])).toContain('of 2 sites that suit it: rank 0, expected wait 0 s, cost 0.5');
+    expect(String(plain?.['GryphusChoice'])).toContain('of 2 suitable sites: rank 0, expected wait 0 s, cost 0.5');
     const [ranked] = await ended(await agent.submit(description('echo done', `${mine}\nrank = TARGET.Cost`)));
     expect(ranked).toMatchObject({ GridResource: 'batch fork dear' });
     expect(agent.read('log')).toContain('GridResource: batch fork dear');
@@ -82,8 +82,8 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
       return said.includes('None of 3 sites') && said.includes('alone') ? said : undefined;
     });
     expect(why).toContain('TARGET.TotalCpus >= 64\n');
-    expect(why).toContain('turns away 3, 2 of them by this alone');
-    expect(why).toContain("Turned away by the job's Requirements: local, cheap, dear.");
+    expect(why).toContain('rejects 3, 2 of them by this alone');
+    expect(why).toContain("Rejected by the job's Requirements: local, cheap, dear.");
     await agent.ok('rm', String(cluster));
   });
 
@@ -108,7 +108,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
     await until('the blocker', async () => ((await agent.ads(blocker))[0]?.['JobStatus'] === 2 ? true : undefined));
     const ran = agent.file('ran', '');
     const flooded = 'want_flood = true\nrequirements = TARGET.Name != "local"';
-    // A second blocker, so that the job waits at both and why can be asked.
+    // A second blocking job, so that the job waits at both sites and `why` can be asked.
     const hold = agent.file('hold', '');
     const filler = await agent.submit(
       description(`while [ -e '${hold}' ]; do sleep 0.1; done`, '', 3).replace(
@@ -122,13 +122,13 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
       const said = await agent.ok('why', String(cluster));
       return said.split('it waits in the queue there').length === 3 ? said : undefined;
     });
-    expect(why).toMatch(/It is queued at 2 sites, and runs where it starts first: (cheap, dear|dear, cheap)\./);
+    expect(why).toMatch(/It is queued at 2 sites, and runs where it can start first: (cheap, dear|dear, cheap)\./);
     expect(attemptsAt('cheap').some((key) => key.includes(`.${cluster}.`))).toBe(true);
     expect(await agent.ok('site', 'audit', 'cheap')).not.toContain(`.${cluster}.0.`);
     rmSync(hold);
     const [ad] = await ended(cluster);
     expect(ad).toMatchObject({ GridResource: 'batch fork dear', NumJobStarts: 1, ExitCode: 0 });
-    expect(ad?.['GryphusChoice']).toContain('the first of 2 sites that had a place for it');
+    expect(ad?.['GryphusChoice']).toContain('the first of 2 sites that had room for it');
     expect(agent.read('ran')).toBe('ran\n');
     expect(agent.read('out.0')).toBe('out\n');
     await until(
@@ -146,7 +146,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
   });
 });
 
-/** The attempts that a site here holds anything of. */
+/** The attempts of which a site still holds anything. */
 function attemptsAt(site: string): string[] {
   const root = join(agent.dir, site, site);
   return existsSync(root) ? readdirSync(root).flatMap((id) => readdirSync(join(root, id, 'jobs'))) : [];

@@ -181,11 +181,11 @@ describe('waits and room', () => {
     );
     const bad = candidate('bad', { measures, jobs: { here: 1, queued: 0, running: 0 } });
     const { summary, details } = explainChoice(job(), [bad], NOW);
-    expect(summary).toContain('has room for more: bad');
-    // Two failures are left when that of 2,000 s ago is an hour old.
+    expect(summary).toContain('can take more: bad');
+    // Two failures remain when the one from 2,000 s ago is an hour old.
     const until = new Date((NOW + 1600) * 1000).toTimeString().slice(0, 5);
     expect(details).toEqual([
-      `Site bad is on probation until ${until}: it failed 4 jobs within the last hour, and is given one at a time.`,
+      `Site bad is on probation until ${until}: it failed 4 jobs within the last hour, and gets one job at a time.`,
     ]);
     expect(explainChoice(job(), [candidate('good')], NOW).details).toEqual([]);
   });
@@ -226,14 +226,14 @@ describe('why', () => {
     const { summary, details } = explainChoice(ad, [candidate('a'), candidate('b')], NOW);
     expect(summary).toBe('None of 2 sites would run it.');
     expect(details.join('\n')).toContain('TARGET.TotalCpus >= 64\n');
-    expect(details.at(-1)).toBe("Turned away by the job's Requirements: a, b.");
+    expect(details.at(-1)).toBe("Rejected by the job's Requirements: a, b.");
     const away = candidate('a', { connection: { connection: 'down', message: '' } });
-    expect(explainChoice(job(), [away], NOW).details.at(-1)).toBe('Will not have the job: a.');
+    expect(explainChoice(job(), [away], NOW).details.at(-1)).toBe('Reject the job: a.');
   });
 
   it('says what a job waits for that suits', () => {
     const full = candidate('full', { free: 0, jobs: { here: 0, queued: 5, running: 8 } });
-    expect(explainChoice(job(), [full], NOW).summary).toContain('until a site that suits it has room for more: full');
+    expect(explainChoice(job(), [full], NOW).summary).toContain('until a suitable site can take more: full');
   });
 });
 

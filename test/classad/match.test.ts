@@ -85,7 +85,7 @@ const POLICIES = [
   'ifThenElse(isUndefined(TARGET.C), true, TARGET.C > A)',
   'Derived && true',
   'eval("Memory") > 3',
-  // One side against the other: what is no plain number there, the operator decides.
+  // One side against the other: if a value is not a plain number, the operator decides.
   ...['<', '<=', '==', '!=', '>=', '>', '=?=', '=!='].map((op) => `TARGET.Memory ${op} MY.Need`),
   'Need * 2 >= TARGET.Memory && TARGET.B != A',
   '(Need ?: 2) < (TARGET.Memory ?: 3) && Here != There',
@@ -107,7 +107,7 @@ const CONSTANTS = [
   '[ x = 3 ]',
 ];
 const ODD = ['9007199254740993', '9007199254740992', '9007199254740992.0', 'real("nan")', 'relTime("3")', '1 / 0'];
-/** To the other side, to another attribute, and back to itself. */
+/** To the other ad, to another attribute, and back to the first. */
 const LED_ON = ['TARGET.B', 'Memory', 'Need', 'MY.A + 1', 'TARGET.Memory - 1'];
 const constant = fc.constantFrom(...CONSTANTS, ...ODD, ...LED_ON);
 const side = fc.record({
@@ -210,15 +210,15 @@ test('why: each condition, how many it turned away, and what to do', () => {
     ['TARGET.Arch == "ARM"', 0, 'there is "X86_64" (3): ask for one of these'],
     ['TARGET.HasSingularty', 0, 'none has an attribute HasSingularty; did you mean HasSingularity?'],
   ]);
-  expect(explain(analysis)).toContain("Of 3 slots, 0 would run the job.\n3 are turned away by the job's Requirements:");
+  expect(explain(analysis)).toContain("0 of 3 slots would run the job.\n3 are rejected by the job's Requirements:");
   const small = parseAd('[ Owner = "bob"; RequestMemory = 3000; Requirements = TARGET.Memory >= RequestMemory ]');
   expect(analyze(small, slots).clauses[0]).toMatchObject({ met: 1, unmet: 2, alone: 2 });
-  expect(explain(analyze(small, slots), 'site')).toBe(`Of 3 sites, 0 would run the job.
-2 are turned away by the job's Requirements:
+  expect(explain(analyze(small, slots), 'site')).toBe(`0 of 3 sites would run the job.
+2 are rejected by the job's Requirements:
   TARGET.Memory >= RequestMemory
-      turns away 2, 2 of them by this alone
+      rejects 2, 2 of them by this alone
       the most that any has is Memory = 4096: set request_memory (in MB) to that
-1 would suit the job and will not have it:
+1 would suit the job but reject it:
   TARGET.Owner == "ann"
       is not met at 1
 `);

@@ -44,14 +44,14 @@ it('an attempt can be adopted where its job waits, or was removed, and the site 
 
 it('and it is said why where it cannot', () => {
   expect(why(undefined, job('held', 2))).toMatch(/directory there is gone/);
-  expect(why(there('prepared'), job('idle', 2))).toMatch(/never to run/);
+  expect(why(there('prepared'), job('idle', 2))).toMatch(/never meant to run/);
   expect(why(there('cancelled'), job('idle', 2))).toMatch(/will not run/);
   expect(why(there('fenced'), job('idle', 2))).toMatch(/will not run/);
   expect(why(there('started'), job('held', 3))).toMatch(/again, in attempt 3/);
-  expect(why(there('started'), job('running', 3))).toMatch(/cared for in attempt 3/);
+  expect(why(there('started'), job('running', 3))).toMatch(/being handled in attempt 3/);
   expect(why(there('started'), job('completed', 3))).toMatch(/is completed here/);
   expect(why(there('started'), job('kept', 3))).toMatch(/is kept here/);
-  expect(why(there('started'))).toMatch(/neither the queue nor the history/);
+  expect(why(there('started'))).toMatch(/neither in the queue nor in the history/);
   expect(why(there('started'), undefined, past('completed', 2))).toMatch(/has completed/);
   expect(why(there('started'), undefined, past('removed', 3))).toMatch(/again, in attempt 3/);
 });

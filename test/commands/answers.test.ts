@@ -21,7 +21,7 @@ describe('an answer about jobs that move', () => {
       const { code, stdout, stderr } = await agent.run(['submit', '--wait', '--terse', 'short.sub']);
       expect({ round, code, stderr }).toEqual({ round, code: 0, stderr: '' });
       const cluster = /^\d+/.exec(stdout)?.[0] ?? '';
-      // What has been waited for is whole where one looks next.
+      // After a wait, everything is complete where it is looked up next.
       const past = json(await agent.ok('history', cluster, '--json', '--attributes', 'ProcId,ExitCode'));
       expect(past.length).toBe(jobs);
       expect(past.every(({ ExitCode }) => ExitCode === 0)).toBe(true);
@@ -74,7 +74,7 @@ queue 3
 
   it('is how they ended, from why and from history', async () => {
     const why = await agent.ok('why', bad);
-    expect(why).toContain(`${bad}.1 (completed): It ended with exit status 1.`);
+    expect(why).toContain(`${bad}.1 (completed): It exited with status 1.`);
     expect(why).toContain(`→ gryphus tail --stderr ${bad}.2`);
     expect(why).not.toContain(`${bad}.0 `);
     expect(await agent.ok('why', `${bad}.0`)).toContain('It completed: exit status 0.');
@@ -84,7 +84,7 @@ queue 3
     expect(table).toMatch(new RegExp(`^${bad}\\.2 .* C .* 2 +sh -c`, 'm'));
     const good = await agent.submit(`${SHORT}queue 2\n`);
     await agent.ok('wait', String(good));
-    expect(await agent.ok('why', String(good))).toContain(`${good}: nothing is in the way`);
+    expect(await agent.ok('why', String(good))).toContain(`${good}: nothing to explain`);
     expect(await agent.run(['why', '99999'])).toMatchObject({ code: 1, stdout: '' });
   }, 60_000);
 
@@ -137,7 +137,7 @@ queue 3
       1,
       `gryphus: Job ${far}.0 has not started: \`gryphus tail -f ${far}.0\` waits for it.\n`,
     ]);
-    // Output that is there and empty is no fault.
+    // Output that exists and is empty is not an error.
     const quiet = await agent.submit(`${SHORT}output = quiet.out\nqueue\n`);
     await agent.ok('wait', String(quiet));
     expect(existsSync(join(agent.work, 'quiet.out'))).toBe(true);

@@ -69,7 +69,7 @@ describe("HTCondor's habits", () => {
 
   it.each([
     ['submit -maxjobs', /-maxjobs requires another argument/],
-    ['submit -s a.sub', /-spool: files are not copied/],
+    ['submit -s a.sub', /-spool: submit does not copy files/],
     ['submit -name host a.sub', /-name: Gryphus has one queue/],
     ['submit -r host a.sub', /-remote: Gryphus/],
     ['submit --remote host a.sub', /--remote: Gryphus/],
@@ -96,7 +96,7 @@ describe("HTCondor's habits", () => {
 });
 
 describe('condor_submit_dag', () => {
-  /** Its options, as its sources declare them, with one word for those that take one. */
+  /** Its options, as its sources declare them, with a value for those that take one. */
   const OPTIONS =
     `-AllowVersionMismatch -AlwaysRunPost -Append=x=1 -AutoRescue=1 -batch-name=b -Config=c -DAGMan=/bin/true -Debug=3
     -do_recurse -dont_suppress_notification -DontAlwaysRunPost -DoRecovery -DoRescueFrom=1 -DumpRescue -Force -import_env
@@ -151,7 +151,7 @@ describe('jobs as HTCondor users type them', () => {
           expect(found.map((one) => one.constraint)).toEqual(found.map(() => constraint));
           const ids = found.flatMap((one) => one.ids ?? []);
           expect(ids).toHaveLength(words.filter((one) => one.includes('.')).length);
-          // Nothing that was named by a word is all jobs.
+          // No named job must not mean all jobs.
           if (words.length > 0) for (const one of found) expect(one.ids ?? one.clusters ?? one.owner).toBeDefined();
         }
       }),

@@ -19,9 +19,9 @@ export interface Options {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the command line as a user would; nothing of this machine's own configuration is seen. */
+/** Starts the command line as a user would, isolated from this machine's own configuration. */
 export function start(words: readonly string[], { home, stdin, cwd, env }: Options): ChildProcessWithoutNullStreams {
-  if (!existsSync(BIN)) throw new Error(`${BIN} is not there: run the build first`);
+  if (!existsSync(BIN)) throw new Error(`${BIN} does not exist: run the build first`);
   const child = spawn(process.execPath, [BIN, ...words], {
     cwd: cwd ?? home,
     env: { PATH: process.env['PATH'], HOME: home, GRYPHUS_HOME: home, TZ: 'UTC', LANG: 'C.UTF-8', ...env },
@@ -35,7 +35,7 @@ export async function gryphus(words: readonly string[], options: Options): Promi
   return ended(start(words, options));
 }
 
-/** The same at a terminal of so many columns; what it shows, with the line ends of a file. */
+/** The same in a terminal with this many columns; returns what it shows, with the line ends of a file. */
 export async function atTerminal(
   words: readonly string[],
   { home, cwd, env, stdin }: Options,
@@ -55,7 +55,7 @@ export async function atTerminal(
     },
   });
   child.stdin.on('error', () => undefined);
-  // Its end would be the end of the terminal.
+  // If it exited, the terminal would close.
   if (stdin !== undefined) child.stdin.write(stdin);
   const { stdout } = await ended(child);
   return stdout.replaceAll('\r\n', '\n');

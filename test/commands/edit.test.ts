@@ -65,6 +65,6 @@ it('edit takes expressions that become what is wanted, and says of others what i
   expect(await edit('Mine=yours')).toMatchObject({
     exit: 0,
     stdout:
-      'Job 1.0 changed; Mine is undefined there, since the job has no attribute yours\nSet attribute "Mine" for 1 matching jobs.\n',
+      'Job 1.0 changed; Mine is undefined, because the job has no attribute yours\nSet attribute "Mine" for 1 matching jobs.\n',
   });
 });

@@ -22,7 +22,7 @@ async function rows(argv: readonly string[], options: Partial<ReadOptions> = {})
   return all;
 }
 
-/** Of one list. */
+/** For one list. */
 async function read(argv: readonly string[], nul = false): Promise<string[]> {
   return (await rows(argv, { nul })).map((row) => {
     expect(row).toHaveLength(1);
@@ -84,11 +84,11 @@ describe('the inputs of a map', () => {
   });
 
   it('are refused in one sentence', async () => {
-    expect(() => inputWords(['echo', ':::+', 'a'])).toThrow('Before :::+ there is no list that it could go with.');
+    expect(() => inputWords(['echo', ':::+', 'a'])).toThrow('Before :::+ has no list before it to pair with.');
     expect(() => inputWords(['echo', '::::', '-', '::::', '-'])).toThrow(
-      'Standard input can be one list of inputs only.',
+      'Standard input can supply only one list of inputs.',
     );
-    expect(() => inputWords(['echo', '::::'])).toThrow('No file of inputs follows ::::.');
+    expect(() => inputWords(['echo', '::::'])).toThrow(':::: must be followed by a file of inputs.');
     await expect(read(['echo', '::::', join(dir, 'nosuch')])).rejects.toMatchObject({
       code: 'input-missing',
       message: `Cannot read ${JSON.stringify(join(dir, 'nosuch'))}: no such file or directory.`,

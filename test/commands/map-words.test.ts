@@ -43,7 +43,7 @@ describe('the command of a map', () => {
 
   it('says when it names a list that is not there', () => {
     expect(() => new MapCommandLine('say {3}').line(['a', 'b'], 1)).toThrow(
-      'The command has a place {3}, and a task has 2 inputs.',
+      'The command uses {3}, but a task has 2 inputs.',
     );
   });
 });

@@ -84,12 +84,12 @@ GROUP BY ClusterId DESCENDING
     ['SELECT\n', /^f\.cpf: SELECT has no columns/],
     ['\nClusterId\n', /^f\.cpf, line 2: A print format begins with SELECT/],
     ['SELECT BAER\nA\n', /^f\.cpf, line 1: SELECT does not know "BAER"/],
-    ['SELECT\nA +\n', /^f\.cpf, line 2: "A \+" is no ClassAd expression/],
+    ['SELECT\nA +\n', /^f\.cpf, line 2: "A \+" is not a ClassAd expression/],
     ['SELECT\nA\n# x\nB PRINTAS NOTHING\n', /^f\.cpf, line 4: PRINTAS does not know NOTHING/],
     ['SELECT\nA WIDTH wide\n', /^f\.cpf, line 2: WIDTH is AUTO or a number/],
-    ['SELECT\nA AS\n', /^f\.cpf, line 2: AS wants a word/],
-    ['SELECT\nA PRINTF "x"\n', /^f\.cpf, line 2: PRINTF wants one conversion/],
-    ['SELECT\nA\nWHERE ((\n', /^f\.cpf, line 3: "\(\(" is no ClassAd/],
+    ['SELECT\nA AS\n', /^f\.cpf, line 2: AS needs a value/],
+    ['SELECT\nA PRINTF "x"\n', /^f\.cpf, line 2: PRINTF takes one conversion/],
+    ['SELECT\nA\nWHERE ((\n', /^f\.cpf, line 3: "\(\(" is not a ClassAd/],
     ['SELECT\nA\nSUMMARY maybe\n', /^f\.cpf, line 3: SUMMARY is/],
   ])('%j is refused with its line', (text, message) => {
     expect(() => parse(text)).toThrow(message);

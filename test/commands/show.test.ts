@@ -101,7 +101,7 @@ it('status says which build runs, and of which age another than the command is',
   const lines = (more: object) => statusLines({ ...status, ...more }, [], undefined).slice(1, -2);
   expect(lines({ build })).toEqual(['Gryphus:     1.2.0 of /opt/gryphus']);
   const newer = { ...build, version: '1.3.0', built: '2026-11-23T02:00:00.000Z' };
-  const remedy = '             `gryphus down && gryphus up` changes over; jobs run on';
+  const remedy = '             `gryphus down && gryphus up` switches to it; jobs keep running';
   expect(lines({ build, ownBuild: newer })).toEqual([
     "Gryphus:     1.2.0 of /opt/gryphus, an older build than this command's",
     remedy,
@@ -194,7 +194,7 @@ describe('narrow terminals', () => {
     fits(credentialStatusText([credentialStatus], width).split('\n'), width);
     fits(pilotLines([{ ...pilot, host: 'node17.cluster.example.org' } as Pilot], width), width);
     fits(dagTable([dag], width), width);
-    // Nothing that matters is lost.
+    // Nothing important is lost.
     expect(siteLines(sites, width).join(' ').replaceAll(/\s+/g, ' ')).toContain(message);
     for (const head of ['CONNECTION', 'HERE', 'QUEUED', 'RUNNING', 'UNKNOWN'])
       expect(siteLines(sites, width)[0]).toContain(head);
@@ -256,7 +256,7 @@ describe('what is set for a site', () => {
       walltime: '1 h 30 min',
       allocation_end: '2026-12-31 00:00 UTC',
       'limits.running': '-',
-      'limits.poll_min': '1 s between two looks at its queue, at least',
+      'limits.poll_min': '1 s between polls of its queue, at least',
     });
     expect(Object.keys(rows).filter((name) => /[A-Z]/.test(name))).toEqual([]);
   });
@@ -281,7 +281,7 @@ describe('what is set for a site', () => {
       ['connection', 'up'],
       ['jobs', '1 here, 2 queued, 3 running, 0 unknown'],
       ['learned limit', '10 jobs, since 2026-12-31 00:00 UTC; it refused more: MaxSubmit'],
-      ['out of use', 'its nodes fail; the next job goes there to see not before 2026-12-31 00:01 UTC'],
+      ['out of use', 'its nodes fail; the next trial job goes there not before 2026-12-31 00:01 UTC'],
     ]);
   });
 });

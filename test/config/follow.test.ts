@@ -47,7 +47,7 @@ describe('settings that are followed', () => {
       rmSync(paths.configFile);
       await seen;
       expect(settings['log.level']).toBe('info');
-      expect(heard).toEqual(['now debug', expect.stringMatching(/config\.toml, line 2: .*stays in force/), 'now info']);
+      expect(heard).toEqual(['now debug', expect.stringMatching(/config\.toml, line 2: .*stay in force/), 'now info']);
     } finally {
       close();
     }

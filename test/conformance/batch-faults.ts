@@ -12,37 +12,37 @@ interface Running {
   run(command: string, ...args: string[]): string;
 }
 
-/** The words of one batch system for what every one of them can do wrong. */
+/** One batch system's terms for the faults that all batch systems can have. */
 export interface Trouble {
   readonly submit: string;
   readonly query: string;
   readonly remove: string;
-  /** Says that nobody answers, on standard error, and its exit status. */
+  /** Prints to standard error that the server does not answer; returns the exit status. */
   readonly down: { readonly message: string; readonly status: number; readonly queryStatus?: number };
-  /** What the command that removes jobs says there, if that is something else. */
+  /** What the command that removes jobs prints in that case, if different. */
   readonly removeDown?: string;
-  /** Words for the submit command with which a job waits some seconds, and with which it is held. */
+  /** Arguments of the submit command with which a job waits some seconds, and with which it is held. */
   readonly later?: readonly string[];
   readonly held: readonly string[];
   readonly release?: (batch: Running, id: string) => void;
-  /** What it says to a queue that does not exist; absent where it has no queues. */
+  /** What it prints for a queue that does not exist; absent if it has no queues. */
   readonly noQueue?: RegExp;
-  /** It can end a job at its time. */
+  /** It can end a job at its time limit. */
   readonly clock?: boolean;
-  /** Its queue does not show that a job is held, and who ended one. */
+  /** Its queue does not show that a job is held, or who ended one. */
   readonly silent?: boolean;
-  /** Its host does not end what runs any more, until what is returned is called; users may have the job forgotten. */
+  /** Its host stops ending jobs until the returned function is called; users may have the job forgotten. */
   readonly stuck?: (batch: Running) => () => void;
 }
 
-/** The fakes' host does not answer while this file is there. */
+/** The fakes' host does not answer while this file exists. */
 export function unreachable({ dir = '' }: Running): () => void {
   const file = join(dir, 'unreachable');
   writeFileSync(file, '');
   return () => rmSync(file);
 }
 
-/** What goes wrong between us and a batch system, made with commands that stand before its own. */
+/** Faults between the agent and a batch system, produced by commands placed before its own. */
 export function batchFaults<B extends Running>(trouble: Trouble): (ground: () => BatchGround<B>) => void {
   return (ground) => {
     const real = (name: string): string =>
@@ -118,7 +118,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         const heard: string[] = [];
         const end = Date.now() + 6000;
         while (Date.now() < end) await second.poll(500).catch((error: unknown) => heard.push(String(error)));
-        expect(heard[0] ?? '').toContain('gives no answer');
+        expect(heard[0] ?? '').toContain('does not answer');
         expect(second.history.filter((r) => r.is !== 'running')).toEqual([]);
         unfake(trouble.query);
         writeFileSync(go, '');
@@ -182,7 +182,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
         const undo = trouble.stuck?.(ground().batch);
         try {
           expect((await site.cancel([key])).get(key)).toMatchObject({ ok: false, refusal: { kind: 'later' } });
-          // Another process than the one that was asked first.
+          // A different process from the one that was asked first.
           await site.close();
           const next = await ground().open({ killAfter: 300, giveUp: 1000 });
           const since = new Map([[key, Date.now() - 600_000]]);

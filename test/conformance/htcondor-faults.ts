@@ -8,12 +8,12 @@ import { SLOW } from '../slow.ts';
 import type { BatchGround } from './batch-grounds.ts';
 import { freshKey, freshKeys, ledgerJob, run, starts, Watch } from './kit.ts';
 
-/** What a pool, and who administers it, does to jobs; made with HTCondor's own means. */
+/** What a pool, or its administrator, does to jobs; produced with HTCondor's own means. */
 export function htcondorFaults(ground: () => BatchGround<Condor>): void {
   const resources = { cpus: 1, memoryMb: undefined, diskKb: undefined, gpus: undefined, walltimeSeconds: undefined };
   const condor = (): Condor => ground().batch;
   const queue = (): string => condor().run('condor_q', '-af', 'GryphusKey', 'JobStatus');
-  /** Runs until a file is there. */
+  /** Runs until a file exists. */
   const waiting = (key: AttemptKey, more: Partial<AttemptSpec> = {}): AttemptSpec =>
     ledgerJob(ground(), key, `while [ ! -e '${goFile(key)}' ]; do sleep 0.1; done`, more);
   const goFile = (key: AttemptKey): string => join(ground().scratch, `go.${key}`);
@@ -22,7 +22,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
     const report = await watch.until(key, (r) => passes(r) && 'batchId' in r && r.batchId !== undefined, 30_000);
     return ('batchId' in report && report.batchId) || '';
   };
-  /** Settings of its until the test's end. */
+  /** Settings that apply until the test ends. */
   const configured = async (settings: Readonly<Record<string, number>>): Promise<void> => {
     condor().configure(...Object.entries(settings).map(([name, value]) => `${name} = ${value}`));
     for (const [name, value] of Object.entries(settings)) {
@@ -78,7 +78,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
     await site.prepare(keys.map((key) => waiting(key)));
     const first = await site.commit(keys);
     const taken = keys.filter((key) => first.get(key)?.ok);
-    // It counts what it has just refused for a moment.
+    // For a moment it still counts what it has just refused.
     expect([1, 2]).toContain(taken.length);
     for (const key of keys.filter((one) => !taken.includes(one)))
       expect(first.get(key)).toMatchObject({ ok: false, refusal: { kind: 'later', code: 'site-full' } });
@@ -132,7 +132,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
     await site.close();
     condor().admin('condor_rm', ...ids);
     await expect.poll(queue, { timeout: 20_000 }).toBe('');
-    // More than a file of its history holds; rotated twice in one second, HTCondor loses the first.
+    // More than one file of its history holds; if it is rotated twice in one second, HTCondor loses the first.
     const others = join(ground().scratch, 'others');
     writeFileSync(others, 'executable = /bin/true\nhold = True\nqueue 4\n');
     const rotations = (): number =>
@@ -175,7 +175,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
       try {
         const later = new Watch(await ground().open());
         const asked = async (): Promise<string> => later.poll().then(() => '', String);
-        await expect.poll(asked, { timeout: 60_000 }).toContain('gives no answer');
+        await expect.poll(asked, { timeout: 60_000 }).toContain('does not answer');
         expect(later.history.filter((report) => report.is !== 'running')).toEqual([]);
       } finally {
         signal('SIGCONT');

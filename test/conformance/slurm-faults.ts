@@ -11,9 +11,12 @@ import { freshKey, freshKeys, ledgerJob, run, shellJob, starts, Watch } from './
 
 type SlurmGround = Awaited<ReturnType<typeof sshSlurm>>;
 
-/** What goes wrong between us and a batch system, made with a real Slurm and with commands that stand before its own. */
+/** Faults between the agent and a batch system, produced with a real Slurm and with commands placed before its own. */
 export function slurmFaults(ground: () => SlurmGround): void {
-  /** A command first in PATH: `$REAL` is Slurm's own; the file `once` beside it is there until the first call took it. */
+  /**
+   * A command first in PATH: `$REAL` is Slurm's own; the file `once` beside it exists until the first call has taken
+   * it.
+   */
   const fake = (name: string, script: string): void => {
     const { bin } = ground();
     const real = execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim();
@@ -111,7 +114,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
         const end = Date.now() + 17_000;
         while (Date.now() < end) await second.poll(500).catch((error: unknown) => heard.push(String(error)));
         expect(heard.length).toBeGreaterThan(0);
-        expect(heard[0]).toContain('gives no answer');
+        expect(heard[0]).toContain('does not answer');
         expect([...second.history, ...watch.history].filter((r) => r.key === key && r.is !== 'queued')).toEqual([]);
         unfake('squeue');
         expect((await second.ended(key, 60_000)).how).toEqual({ kind: 'exited', code: 0 });
@@ -177,7 +180,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
       ids.set(key, 'batchId' in running ? (running.batchId ?? '') : '');
     }
     writeFileSync(join(ground().bin, 'again'), '');
-    // As if it had run on a machine that nobody hears of.
+    // As if it had run on a machine that has stopped reporting.
     const owner = join(ground().root, 'jobs', doubtful, 'run.lock.1/owner');
     writeFileSync(owner, readFileSync(owner, 'utf8').replace(/host=\S+/, 'host=elsewhere'));
     for (const [key, id] of ids) {
@@ -276,7 +279,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
     const site = await ground().open();
     const watch = new Watch(site);
     const keys = [freshKey(0), freshKey(1), freshKey(2), freshKey(3)];
-    // Not yet startable, so that it is the controller's memory alone.
+    // Not startable yet, so that it exists only in the controller's memory.
     const jobs = keys.map((key) => ledgerJob(ground(), key, 'exit 0', { batch: { extraArgs: ['--begin=now+3'] } }));
     await site.prepare(jobs);
     await site.commit(keys);

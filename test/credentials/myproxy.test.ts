@@ -206,7 +206,7 @@ describe('a MyProxy server that is not as it should be', () => {
     const stranger = makeGridCa({ name: 'Stranger CA' });
     const error = await failure(get({ trust: openCaDirectory(stranger.trust) }));
     stranger.stop();
-    expect(error.message).toMatch(/is not trusted: .* vouches for itself, and is not in/);
+    expect(error.message).toMatch(/is not trusted: .* is self-signed, and is not in/);
     expect(await get({ host: '127.0.0.1', serverDn: site.dn })).toBeDefined();
   });
 

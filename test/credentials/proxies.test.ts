@@ -41,7 +41,7 @@ function save(proxy: Credential): string {
 const tool = (program: string, args: readonly string[], env = {}) =>
   execFileSync(program, args, { env: gridEnv(ca, env), encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** What every grid tool here says of it. */
+/** The verdict of every grid tool that is installed here. */
 function accepted(path: string): string {
   const issuers = join(ca.dir, 'issuers.pem');
   writeFileSync(issuers, readFileSync(path, 'utf8').replace(/^[\s\S]*?-----END CERTIFICATE-----\n/, ''));
@@ -117,7 +117,7 @@ describe('proxies', () => {
       expect(key.asymmetricKeyType).toBe('rsa');
       expect(() => readKey(bytesOf(path), path)).toThrow('is encrypted');
       expect(() => readKey(bytesOf(path), path, Buffer.from('wrong'))).toThrow(
-        `The passphrase does not open the key in ${path}.`,
+        `The passphrase does not decrypt the key in ${path}.`,
       );
     }
   });
@@ -176,7 +176,7 @@ describe('delegation', () => {
 
   it.each([
     ['no request at all', () => 'hello', 'cannot be read'],
-    ['a request that was changed', () => changed(), 'is not signed by the key that it is for'],
+    ['a request that was changed', () => changed(), 'is not signed with its own key'],
     ['a small key', () => smallRequest(), 'has an RSA key of 1024 bits'],
   ])('refuses %s', (_what, request, message) => {
     expect(() => signDelegation(request(), user, { now })).toThrow(message);
@@ -186,7 +186,7 @@ describe('delegation', () => {
     const request = writePem('CERTIFICATE REQUEST', makeRequest(await makeKey()));
     const key = await makeKey();
     expect(() => signDelegation(request, { chain: user.chain, key }, { now })).toThrow(
-      'is not the one of its certificate',
+      'does not match its certificate',
     );
     expect(() => pair(user.chain, key, '/some/file')).toThrow('/some/file');
   });

@@ -121,8 +121,8 @@ describe('a renewal by command', () => {
   });
 
   it.each([
-    ['fails', `echo ${SECRET} >&2; exit 4`, 'The renew_command ended with status 4; run it by hand to see why.'],
-    ['changes nothing', 'true', 'The renewal ended well, but the X.509 proxy still ends at '],
+    ['fails', `echo ${SECRET} >&2; exit 4`, 'The renew_command exited with status 4; run it by hand to see why.'],
+    ['changes nothing', 'true', 'The renewal succeeded, but the X.509 proxy still ends at '],
     ['hangs', 'sleep 60', 'The renew_command did not end within 0.3 s; run it by hand to see why.'],
     ['writes rubbish', `printf '${SECRET}' >"$F"`, 'holds no certificate'],
     ['opens the file to all', 'chmod 644 "$F"', 'so it is refused'],
@@ -179,8 +179,8 @@ describe('the store', () => {
     expect(bytesOf(twin)).toEqual(Buffer.alloc(size));
     expect(destroyFile(file)).toBe(false);
     symlinkSync(twin, link);
-    expect(() => destroyFile(link)).toThrow('is left alone');
-    expect(() => destroyFile(dir)).toThrow('is left alone');
+    expect(() => destroyFile(link)).toThrow('was left alone');
+    expect(() => destroyFile(dir)).toThrow('was left alone');
   });
 
   it('finds files where the grid tools look', () => {
@@ -205,7 +205,7 @@ describe('the store', () => {
     expect(asked).toEqual(Buffer.alloc(SECRET.length)); // wiped
     await expect(loadUser(locked.cert, locked.key)).rejects.toMatchObject({ code: 'needs-login' });
     await expect(loadUser(jane.cert, locked.key, () => Promise.resolve(Buffer.from(SECRET)))).rejects.toThrow(
-      'is not the one of its certificate',
+      'does not match its certificate',
     );
   });
 });
@@ -255,7 +255,7 @@ describe('a job is carried over three real ends', () => {
       expect(job.where).toBe('waiting');
       expect(version).toBe(inspect(source).version);
       clock += 7200;
-      await turn(); // the renewal fails, there is nothing to copy
+      await turn(); // The renewal fails, so there is nothing to copy.
       await turn();
       expect(job.where).toBe('held');
       saveProxy(spare, await makeProxy(user, { ...ec, now: clock, lifetime: 7200 }));

@@ -4,7 +4,7 @@ import { type LoadedDag, loadDag, type LoadOptions } from '../../src/dag/languag
 import { formatProblem } from '../../src/dag/language/problem.ts';
 import { subdagCycles } from '../../src/dag/subdag-cycles.ts';
 
-/** What DAGMan's source says and no recorded DAG shows. */
+/** What DAGMan's source prints and no recorded DAG shows. */
 function load(files: Readonly<Record<string, string>>, options: LoadOptions = {}, dags = ['x.dag']): LoadedDag {
   const read = (path: string) => (Object.hasOwn(files, path) ? files[path] : undefined);
   return loadDag(dags, { read, absolute: (path) => `/d/${path}` }, options);
@@ -104,7 +104,7 @@ describe('files that name each other', () => {
     ]);
     const deep = { 'y.dag': 'SPLICE S z.dag\n', 'z.dag': 'SUBDAG EXTERNAL Q x.dag\n' };
     expect(problemsOf({ ...deep, 'x.dag': 'SUBDAG EXTERNAL B y.dag\n' })).toEqual([
-      'x.dag:1 Failed to parse SUBDAG command: The sub-DAG of node B has a DAG in it that it is part of: y.dag -> x.dag',
+      'x.dag:1 Failed to parse SUBDAG command: The sub-DAG of node B contains itself: y.dag -> x.dag',
     ]);
     expect(problemsOf({ 'x.dag': 'SUBDAG EXTERNAL A y.dag\nSUBDAG EXTERNAL B y.dag\n', 'y.dag': 'JOB A a\n' })).toEqual(
       [],

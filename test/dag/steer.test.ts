@@ -8,7 +8,7 @@ let agent: TestAgent;
 beforeAll(async () => {
   agent = new TestAgent();
   agent.file('node.sub', 'universe = scheduler\nexecutable = node.sh\narguments = $(JOB)\nqueue\n');
-  // A node runs until its go.NAME is there, and says so at both ends.
+  // A node runs until its go.NAME exists, and reports at its start and end.
   agent.file('node.sh', '#!/bin/sh\necho "$1" >>began\nwhile [ ! -e "go.$1" ]; do sleep 0.1; done\n', 0o755);
   agent.file('began', '');
   await agent.ok('up');
@@ -88,12 +88,12 @@ describe('a DAG that runs', () => {
     );
     expect(await agent.ok('dag', 'status', 'long.dag')).toMatch(/ended with 2\n/);
 
-    // It goes on from there, and while it does there is no second manager of the same DAG.
+    // It continues from there, and meanwhile there is no second manager of the same DAG.
     const again = agent.run(['dag', 'submit', 'long.dag', '--wait']);
     await until('its manager', async () => (await status('long.dag')).manager === 'running' || undefined, 60_000);
     for (const more of [[], ['-force'], ['-update_submit']]) {
       const { stderr } = await refused('dag', 'submit', ...more, 'long.dag');
-      expect(stderr).toMatch(/DAG long\.dag is in the queue already, as cluster \d+\./);
+      expect(stderr).toMatch(/DAG long\.dag is already in the queue, as cluster \d+\./);
     }
     go('Y', 'Z');
     expect((await again).code).toBe(0);

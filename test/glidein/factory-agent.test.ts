@@ -18,7 +18,7 @@ describe('the factory of an agent', () => {
     agent.env['HOME'] = sshd.clientHome;
     const more = '[limits]\nrunning = 4\n[glidein]\nmax = 2\ncores = 2\nwalltime = "1h"\n';
     agent.site('good', { url: sshd.url, batch: 'fork', more });
-    // Its nodes have no room.
+    // Its nodes have no disk space.
     agent.site('bad', {
       url: sshd.url,
       batch: 'fork',
@@ -40,7 +40,7 @@ describe('the factory of an agent', () => {
     expect(pilots.every((pilot) => pilot.by === 'factory')).toBe(true);
     expect(pilots.length).toBeLessThanOrEqual(4);
     expect(await agent.ok('site', 'show', 'good')).toContain(`port 127.0.0.1:${port}: `);
-    expect(agent.log('scheduler.log')).toContain('for jobs that wait');
+    expect(agent.log('scheduler.log')).toContain('for waiting jobs');
     await agent.untilOver();
   }, 180_000);
 
@@ -48,9 +48,9 @@ describe('the factory of an agent', () => {
     'starts none for jobs that do not want one',
     async () => {
       const cluster = await agent.submit(agent.jobs('alone', 1, 0, '+WantGlidein = false'));
-      const asked = () => agent.log('scheduler.log').split('for jobs that wait').length;
+      const asked = () => agent.log('scheduler.log').split('for waiting jobs').length;
       const before = asked();
-      // A later job that wants one is the proof that the factory has looked.
+      // A later job that does want a pilot proves that the factory has run.
       const other = await agent.submit(agent.jobs('other', 1, 0));
       await until('pilots for the other', () => asked() > before || undefined, 60_000);
       await agent.ok('wait', '--timeout', '60', String(other));

@@ -59,10 +59,10 @@ describe('the factory', () => {
     expect(starts([jobs(8, { refused: new Set(['idle']) })], [idle(), site('a')])).toEqual({ a: 1 });
     expect(starts([jobs(8, { memoryMb: 500 })], [idle(), site('a')])).toEqual({ a: 1, idle: 1 });
     expect(starts([jobs(8, { runSeconds: 4000 })], [idle(), site('a')])).toEqual({ a: 1, idle: 1 });
-    // Four cores that are free of each of two pilots are no eight.
+    // Four free cores on each of two pilots are not eight.
     const split = site('idle', { running: 2, free: [{ cpus: 4 }, { cpus: 4 }] });
     expect(starts([jobs(1, { cpus: 8 })], [split])).toEqual({ idle: 1 });
-    // What one kind takes is not free for the next.
+    // What one autocluster takes is not free for the next.
     expect(starts([jobs(8), jobs(8, { kind: 'other' })], [idle({ memoryMb: 9000 })])).toEqual({ idle: 1 });
   });
 
@@ -72,7 +72,7 @@ describe('the factory', () => {
     expect(starts([jobs(4, { gpus: 1 })], sites)).toEqual({ b: 2 });
     expect(starts([jobs(8, { memoryMb: 4000 })], [site('a', { memoryMb: 8000 })])).toEqual({ a: 4 });
     expect(factory([jobs(4, { refused: new Set(['a', 'b']) })], sites).because).toEqual([
-      'sim: no site has pilots that suit it.',
+      'sim: no site has suitable pilots.',
     ]);
   });
 
@@ -88,7 +88,7 @@ describe('the factory', () => {
     expect(Object.fromEntries(start)).toEqual({ odd: 1 });
     expect(because).toContain('away: it does not answer now.');
     expect(because).toContain('bad: 3 pilots could not run there within the hour.');
-    expect(factory([jobs(1, { cpus: 64 })], sites).because).toEqual(['sim: no site has pilots that suit it.']);
+    expect(factory([jobs(1, { cpus: 64 })], sites).because).toEqual(['sim: no site has suitable pilots.']);
   });
 
   it('never goes over a limit, never starts and takes back at one site, and settles', () => {
@@ -128,7 +128,7 @@ describe('the factory', () => {
           if (more > 0) expect(supply.open && supply.failures < 3).toBe(true);
         }
         if (plan.start.size > 0) expect(total).toBeLessThanOrEqual(limits.most);
-        // What was just asked for is not taken back in the next round.
+        // What was just requested is not withdrawn in the next round.
         const next = supplies.map((one) => ({
           ...one,
           waiting: [...one.waiting, ...Array.from({ length: plan.start.get(one.site) ?? 0 }, () => 0)],

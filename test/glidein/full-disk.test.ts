@@ -39,7 +39,7 @@ describe.skipIf(!SLOW || !CAN_MOUNT || skipWithoutSlurm())(
     const small = 'request_disk = 100\nmax_retries = 2';
 
     it('keeps a pilot from starting where it is full before, and says why', async () => {
-      // What a site needs of its own is there.
+      // What the site itself needs is available.
       await start();
       await agent.untilHome();
       await agent.ok('glidein', 'stop', '--all');
@@ -47,7 +47,7 @@ describe.skipIf(!SLOW || !CAN_MOUNT || skipWithoutSlurm())(
       scratch.fill(2048);
       site.fill(6144);
       await start();
-      const said = /there is no room to work: .* KB free, and 10240 KB are needed/;
+      const said = /it has too little disk space: .* KB free, and 10240 KB are needed/;
       const told = async () =>
         said.test(`${(await agent.run(['glidein', 'list'])).stdout}${agent.log('scheduler.log')}`) || undefined;
       await until('why it could not run', told, 90_000);

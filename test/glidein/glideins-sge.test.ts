@@ -14,7 +14,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
     agent = new GlideinAgent();
     agent.configure('idle = "120s"');
     sge = await startSge({ slots: 8 });
-    // As a site whose nodes see nothing but the shared file system: mailboxes are the only way.
+    // Like a site whose nodes see only the shared file system: mailboxes are the only connection.
     sshd = await startSshd({ config: ['AllowTcpForwarding no', 'AllowStreamLocalForwarding no'] });
     agent.env['HOME'] = sshd.clientHome;
     agent.site('grid', {
@@ -45,7 +45,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
     expect(agent.ledger('ledger')).toEqual(each(40));
     for (const n of each(40)) expect(agent.read(`ledger.${n}.out`)).toBe(`job ${n}\n`);
     const shown = await agent.ok('site', 'show', 'grid');
-    expect(shown).toMatch(/mailbox: files in .*, for nodes that have no network/);
+    expect(shown).toMatch(/mailbox: files in .*, for nodes without a network/);
     expect(shown).toMatch(/ssh: not used \(/);
     await agent.ok('glidein', 'stop', '--site', 'grid');
     await agent.untilOver();
@@ -54,7 +54,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
   it.skipIf(!SLOW)(
     'begin nothing that would not end within their allocation, leave in its last minute, and others go on',
     async () => {
-      // A worker begins nothing in its last 90 seconds: this one has half a minute.
+      // A worker starts nothing in its last 90 seconds; this one has half a minute.
       await agent.ok('glidein', 'start', '--site', 'grid', '-n', '1', '--walltime', '120s');
       await agent.untilHome();
       const cluster = await agent.submit(agent.jobs('short', 40, 2, 'max_retries = 9'));

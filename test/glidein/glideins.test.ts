@@ -30,7 +30,7 @@ describe.each(KINDS)('glideins through %s', (kind) => {
 
   it('run 40 jobs, each once, over links that are cut and with a pilot that is killed', async () => {
     expect(await agent.ok('glidein', 'start', '--site', site, '-n', '3', '--walltime', '20m', '--cores', '2')).toMatch(
-      /^3 glideins asked for at \S+: cluster \d+\.\n$/,
+      /^3 glideins requested at \S+: cluster \d+\.\n$/,
     );
     await agent.untilHome();
     const cluster = await agent.submit(agent.jobs('ledger', 40, 0.4, 'max_retries = 5'));
@@ -55,7 +55,7 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     const cluster = await agent.submit(agent.jobs('drained', 2, 3));
     await until('a job to begin', () => agent.begun('drained') > 0 || undefined, 60_000);
     expect(await agent.ok('glidein', 'stop', '--all', '--drain')).toMatch(
-      /^\d+ glideins told to end when nothing runs/,
+      /^\d+ glideins told to end once their running jobs/,
     );
     await agent.untilOver();
     const done = agent.ledger('drained');
@@ -66,7 +66,7 @@ describe.each(KINDS)('glideins through %s', (kind) => {
     await until('what is known of them to be gone', () => {
       return readdirSync(join(agent.home, 'state/glideins')).length === 0 || undefined;
     });
-    // What found no worker any more waits for others.
+    // Jobs that no longer find a worker wait for others.
     await agent.run(['rm', String(cluster)]);
   }, 240_000);
 

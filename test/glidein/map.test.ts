@@ -31,7 +31,7 @@ describe(`a map with a worker of this machine and one through ${KIND}`, () => {
     agent.file(name, text);
     return name;
   };
-  /** Tasks tell where they run: which of these was not in this machine's pool. */
+  /** Tasks report where they run: which of these workers was not in this machine's pool. */
   const elsewhere = (said: string) =>
     said.split('\n').filter((line) => line.startsWith('/') && !line.startsWith(agent.dir));
 
@@ -107,7 +107,7 @@ describe(`a map with a worker of this machine and one through ${KIND}`, () => {
       'a',
       'b',
     ]);
-    expect(no.stderr).toBe("gryphus: b: it did not make 'b.out'\n");
+    expect(no.stderr).toBe("gryphus: b: it did not create 'b.out'\n");
     expect(no.code).toBe(1);
     expect(existsSync(join(agent.work, 'a.out'))).toBe(true);
     const absent = await agent.run(['map', '--tf', '{}', 'cat {}', ':::', 'absent', 'there']);
@@ -115,7 +115,7 @@ describe(`a map with a worker of this machine and one through ${KIND}`, () => {
     expect(absent.code).toBe(1);
     for (const name of ['/etc/passwd', '../x', 'a/../../x', '.']) {
       const outside = await agent.run(['map', '--transferfile', '{}', 'cat {}', ':::', name]);
-      expect(outside.stderr).toMatch(/^gryphus: A task cannot take along .*: it is not below \/tmp\/.*\n {2}→ /);
+      expect(outside.stderr).toMatch(/^gryphus: A task cannot transfer .*: it is not below \/tmp\/.*\n {2}→ /);
       expect(outside.code).toBe(2);
     }
   });

@@ -32,7 +32,7 @@ describe('a pilot', () => {
     mkdirSync(join(dir, 'work'));
     writeFileSync(join(dir, 'work/worker.mjs'), '');
     writeFileSync(join(dir, 'work/pilot-0.json'), '{"token":"t","endsAt":"@ENDS@"}', { mode: 0o600 });
-    // In place of Node: it says its version, and as a worker shows what it was given.
+    // In place of Node: it prints its version, and, when run as a worker, shows its input.
     program(
       join(dir, 'work/node'),
       'case $1 in --version) echo v20.0.0 ;; *) cat "$2" >seen; ls -ld "$2" >>seen ;; esac',
@@ -73,7 +73,10 @@ describe('a pilot', () => {
     mkdirSync(scratch);
     expect(fly({ scratch: '$TMPDIR' }, { TMPDIR: scratch }).stderr).toContain(`in ${scratch}/gryphus-worker.`);
     expect(readdirSync(scratch)).toEqual([]);
-    expect(fly({ 'disk-kb': 1e15 })).toMatchObject({ status: 65, stderr: expect.stringContaining('no room to work') });
+    expect(fly({ 'disk-kb': 1e15 })).toMatchObject({
+      status: 65,
+      stderr: expect.stringContaining('too little disk space'),
+    });
   });
 
   it.each([
@@ -83,7 +86,7 @@ describe('a pilot', () => {
       'uname',
       'case $1 in -m) echo x86_64 ;; -s) echo Linux ;; *) echo n ;; esac',
     ],
-    ['its glibc is 2.12, and Node needs 2.28', { glibc: '2.28' }, 'getconf', 'echo glibc 2.12'],
+    ['its glibc is 2.12, but Node needs 2.28', { glibc: '2.28' }, 'getconf', 'echo glibc 2.12'],
     ['it has no GNU C library', { glibc: '2.28' }, 'getconf', 'exit 1'],
     ['it runs SunOS', {}, 'uname', 'echo SunOS'],
     ['hours behind', { made: Math.floor(Date.now() / 1000) + 500_000 }, 'unused', ''],
@@ -128,7 +131,7 @@ describe('a pilot', () => {
     };
     expect(ends('exit 3')).toMatchObject({
       status: 3,
-      stderr: expect.stringMatching(/\npilot: the worker failed on \S+: it ended with status 3\n$/),
+      stderr: expect.stringMatching(/\npilot: the worker failed on \S+: it exited with status 3\n$/),
     });
     for (const status of [0, 75, 77]) {
       expect(ends(`exit ${status}`)).toMatchObject({ status, stderr: expect.not.stringContaining('failed') });
@@ -146,7 +149,7 @@ describe('a pilot', () => {
     );
     const { status, stderr } = fly();
     expect(status).toBe(0);
-    expect(stderr.match(/is started again/g)).toHaveLength(2);
+    expect(stderr.match(/restarting it/g)).toHaveLength(2);
     expect(readFileSync(join(dir, 'work/times'), 'utf8')).toBe('x\nx\nx\n');
     writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
     program(join(dir, 'work/node'), 'case $1 in --version) echo v20 ;; *) exit 77 ;; esac');

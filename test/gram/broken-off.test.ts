@@ -34,7 +34,7 @@ afterAll(async () => {
   await grid?.stop();
 }, 60_000);
 
-/** As it is when we die while we give it. */
+/** As if we died while sending it. */
 function broken(path: string, found: Readable | undefined): Readable | undefined {
   if (found === undefined || cut === undefined || cut.times === 0 || !cut.path.test(path)) return found;
   cut.times -= 1;
@@ -48,7 +48,7 @@ function broken(path: string, found: Readable | undefined): Readable | undefined
         left -= chunk.length;
         if (left <= 0) break;
       }
-      // All that was written is to arrive.
+      // Everything that was written must arrive.
       await new Promise((resolve) => setTimeout(resolve, 200));
       throw new Error('we died');
     },
@@ -90,7 +90,7 @@ describe.skipIf(MISSING.length > 0)('what broke off on its way to a GRAM service
     const job = shellJob(key, 'exit 0');
     await run(site, [job]);
     expect(await new Watch(site).ended(key, 90_000, job)).toMatchObject({
-      how: { kind: 'by-site', cause: 'cannot-start', message: 'gryphus: the program did not come whole' },
+      how: { kind: 'by-site', cause: 'cannot-start', message: 'gryphus: the program did not arrive complete' },
     });
     expect(cut.times).toBe(6);
     expect((await site.forget([key])).get(key)).toEqual({ ok: true });

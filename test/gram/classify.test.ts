@@ -38,7 +38,7 @@ describe('what GRAM says of a job', () => {
     expect(told(stuck)).toMatchObject({ report: { is: 'running' }, action: 'deliver' });
     expect(told({ ...stuck, retried: 59 })).toMatchObject({ action: 'deliver' });
     expect(told({ ...stuck, retried: 60 })).toMatchObject({ report: { is: 'running' }, action: 'wait' });
-    const words = expect.stringContaining('could not be brought to us: the job manager failed to open stdout');
+    const words = expect.stringContaining('could not be transferred to us: the job manager failed to open stdout');
     expect(told({ ...stuck, retried: 60, waited: true }).report).toMatchObject({
       is: 'ended',
       how: { message: words },
@@ -46,12 +46,12 @@ describe('what GRAM says of a job', () => {
     expect(told({ state: STATE.done })).toMatchObject({ report: { is: 'running' }, action: 'wait' });
     expect(told({ state: STATE.done, waited: true }).report).toMatchObject({
       is: 'ended',
-      how: { kind: 'by-site', cause: 'vanished', message: 'it ended without a record of how' },
+      how: { kind: 'by-site', cause: 'vanished', message: 'it ended without an exit record' },
     });
   });
 
   it('is not begun where its script says so, and goes again', () => {
-    const message = 'gryphus: the program did not come whole';
+    const message = 'gryphus: the program did not arrive complete';
     expect(told({ state: STATE.done, message, active: true })).toEqual({
       report: { key, is: 'unclear', message },
       action: 'give-up',

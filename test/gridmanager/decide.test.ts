@@ -94,7 +94,7 @@ describe('what becomes of a job that ended', () => {
       const { event, set } = decide(job({ ...attrs, ...retries }), 200);
       expect(event).toBe('stop');
       expect(set?.['HoldReason']).toBe(
-        '"The site can never start it as it is (PartitionTimeLimit). Ask for less time: batch_runtime in the submit file."',
+        '"The site can never start it as requested (PartitionTimeLimit). Request less time: batch_runtime in the submit file."',
       );
     }
   });

@@ -18,8 +18,8 @@ describe('the hook for alarms', () => {
   });
 
   it.each([
-    ['exit 3', 'The alarm command ended with status 3.'],
-    ['kill -TERM $$', 'The alarm command was ended by SIGTERM.'],
+    ['exit 3', 'The alarm command exited with status 3.'],
+    ['kill -TERM $$', 'The alarm command was killed by SIGTERM.'],
   ])('that fails is told, and stops nothing: %s', async (command, text) => {
     expect(await runHook(command, message)).toEqual({ ok: false, message: text });
   });

@@ -98,11 +98,11 @@ describe('mail by SMTP', () => {
     chmodSync(open, 0o644);
     const error = await failure(send(route(25, { user: 'jane', password: { file: open } })));
     expect(error.code).toBe('not-permitted');
-    expect(error.suggestions).toEqual([`Close it: chmod 600 ${open}`]);
+    expect(error.suggestions).toEqual([`Run: chmod 600 ${open}`]);
   });
 
   it.each([
-    [{ command: `echo '${SECRET}'; exit 3` }, 'ended with status 3'],
+    [{ command: `echo '${SECRET}'; exit 3` }, 'exited with status 3'],
     [{ file: join(dir, 'nowhere') }, 'There is no password file'],
   ])('says which password source failed: %#', async (password, text) => {
     expect((await failure(send(route(25, { user: 'jane', password })))).message).toContain(text);

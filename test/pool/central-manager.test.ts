@@ -41,7 +41,7 @@ function task(i: number): AttemptRequest {
 class SimulatedWorker {
   readonly name: string;
   readonly disk = new Map<AttemptKey, HeldAttempt>();
-  /** What each start said; in memory, as what waits behind others is. */
+  /** The request of each start; in memory, like what waits behind others. */
   readonly claims = new Map<AttemptKey, string>();
   waiting: Start[] = [];
   connected = false;
@@ -63,17 +63,17 @@ class SimulatedWorker {
 
 type Start = Extract<FromCentralManager, { t: 'start' }>;
 
-/** A central manager with its journal, and the wires between: what is on a wire is lost when either end dies. */
+/** A central manager with its journal, and the wires in between: messages on a wire are lost when either end dies. */
 class World {
   readonly workers = ['w0', 'w1'].map((name) => new SimulatedWorker(name));
   readonly starts = new Map<AttemptKey, number>();
   readonly results = new Map<AttemptKey, number>();
   journal: CentralManagerEntry[] = [];
-  /** A slow disk has what was written only when it is told to. */
+  /** A slow disk keeps what was written only when told to. */
   slow = false;
-  /** What a run takes, seconds. */
+  /** Duration of a run, in seconds. */
   lasts = 1;
-  /** Starts for which a worker had no room. */
+  /** Starts for which a worker had no free slot. */
   refusals = 0;
   #saved = 0;
   #unsaved: (() => void)[] = [];
@@ -140,7 +140,7 @@ class World {
     this.centralManager.join(this.centralManager.collector.make(about, AD, name, name), [...worker.disk.values()]);
   }
 
-  /** The oldest message of a wire arrives. */
+  /** The oldest message on a wire arrives. */
   deliver(): boolean {
     const down = this.toWorker.shift();
     const worker = this.workers.find(({ name }) => name === down?.[0]);
@@ -165,7 +165,7 @@ class World {
     this.toCentralManager.push([worker.name, { t: 'started', key: message.key, at: 1 }]);
   }
 
-  /** What runs longest at a worker ends. */
+  /** The longest-running job at a worker ends. */
   end(worker: SimulatedWorker): void {
     const running = [...worker.disk.values()].find(({ is }) => is === 'running');
     if (!running) return;
@@ -177,7 +177,7 @@ class World {
     for (const start of next < 0 ? [] : worker.waiting.splice(next, 1)) this.run(worker, start);
   }
 
-  /** What runs there takes long: what waits behind it goes back. */
+  /** The running job takes long: what waits behind it is returned. */
   giveBack(worker: SimulatedWorker): void {
     for (const { key } of worker.waiting.splice(0))
       if (worker.connected)
@@ -246,7 +246,7 @@ describe('the central manager', () => {
           acts[step]();
           await turn();
         }
-        // In the end everybody is well.
+        // In the end everything works again.
         world.slow = false;
         world.save();
         for (let round = 0; round < 40; round++) {
@@ -329,7 +329,7 @@ describe('the central manager', () => {
     world.join(one);
     await turn();
     world.cut(one);
-    // It comes back without the attempt, and is to take no more: another has it now.
+    // It reconnects without the attempt, and must not take it again: another worker has it now.
     world.join(one);
     const worker = world.centralManager.collector.get(one.name);
     if (worker) worker.draining = true;
@@ -347,7 +347,7 @@ describe('the central manager', () => {
     const asked = () => world.toWorker.filter(([, { t }]) => t === 'follow').map(([, message]) => message);
     world.centralManager.prepare('me', [request(0)]);
     world.centralManager.commit([key], () => undefined);
-    // Nothing runs yet: the worker is asked when it does.
+    // Nothing runs yet: the worker is asked once it does.
     world.centralManager.follow(key, 0, 7);
     expect(asked()).toEqual([]);
     world.join(one);
@@ -475,28 +475,28 @@ describe('the central manager', () => {
     expect(why(0)).toEqual({
       lines: [
         "2 workers: not accepted by the job's requirements.",
-        'Of 2 workers, 0 would run the job.',
-        "2 are turned away by the job's Requirements:",
+        '0 of 2 workers would run the job.',
+        "2 are rejected by the job's Requirements:",
         '  TARGET.GryphusSite == "far"',
-        '      turns away 2, 2 of them by this alone',
+        '      rejects 2, 2 of them by this alone',
         '      there is "local" (2): ask for one of these',
-        '3 jobs of its kind wait; for them the pool has 0 slots free: 3 slots short.',
+        '3 jobs like it are waiting; for them the pool has 0 slots free: 3 slots short.',
       ],
       wants: { cpus: 1, memoryMb: 100 },
     });
-    expect(why(3).lines).toContain('No other of its kind waits; for it the pool has 0 slots free: 1 slot short.');
+    expect(why(3).lines).toContain('No other job like it is waiting; for it the pool has 0 slots free: 1 slot short.');
     const [{ name: ending } = { name: '' }] = world.workers;
     world.centralManager.hear(ending, { t: 'ad', ad: { TimeToLive: '80' } }, Buffer.alloc(0));
     expect(why(9).lines).toEqual([
       '1 worker: only 80 s of its allocation are left.',
       '1 worker: busy with other jobs (1 core of 0 free).',
-      '2 jobs of its kind wait; for them the pool has 0 slots free and 2 that are in use: 2 slots short.',
+      '2 jobs like it are waiting; for them the pool has 0 slots free and 2 that are in use: 2 slots short.',
     ]);
     world.centralManager.hear(ending, { t: 'ad', ad: { TimeToLive: '9000' } }, Buffer.alloc(0));
     expect(why(9)).toEqual({
       lines: [
         '2 workers: busy with other jobs (1 core of 0 free).',
-        '2 jobs of its kind wait; for them the pool has 0 slots free and 4 that are in use: 2 slots short.',
+        '2 jobs like it are waiting; for them the pool has 0 slots free and 4 that are in use: 2 slots short.',
       ],
     });
   });

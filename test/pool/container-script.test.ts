@@ -33,7 +33,7 @@ describe('a container runtime', () => {
   it.each([
     ['echo "FATAL:   no user namespaces" >&2; exit 255', 'apptainer: no user namespaces.'],
     ['exit 3', 'apptainer: a container ended with 3.'],
-    ['exit 0', 'apptainer: what a container writes is not here.'],
+    ['exit 0', 'apptainer: files that a container writes are not visible here.'],
     [
       'echo "docker: no such flag." >&2; echo "See \'docker run --help\'." >&2; exit 125',
       'apptainer: docker: no such flag.',
@@ -92,10 +92,10 @@ esac
           surroundings: {},
         },
       );
-    expect(() => script({ 'a.b': 'x' })).toThrow("cannot be given a variable of the name 'a.b'");
+    expect(() => script({ 'a.b': 'x' })).toThrow("cannot pass a variable named 'a.b'");
     expect(() => script({}, { targetDir: '/a:b' })).toThrow("cannot mount the directory '/a:b'");
     const old = { ...APPTAINER, flags: [] };
-    expect(() => script({ WHO: '$(id)' }, {}, old)).toThrow('would have a shell evaluate the variable WHO');
+    expect(() => script({ WHO: '$(id)' }, {}, old)).toThrow('would let a shell evaluate the variable WHO');
     expect(script({ WHO: '$(id)' }).go).toContain('--no-eval');
   });
 });

@@ -70,6 +70,6 @@ describe('a whole agent, with jobs in containers,', () => {
     agent.file('local.sub', description(`universe = local\n${image()}`));
     const refused = await agent.run(['submit', 'local.sub']);
     expect(refused.code).toBe(65);
-    expect(refused.stderr).toContain('A job in a container image runs in the pool');
+    expect(refused.stderr).toContain('A job in a container image can run only in the pool');
   }, 60_000);
 });

@@ -75,7 +75,7 @@ describe.runIf(CAN_MOUNT)("the full disk of this machine's worker", () => {
     killMatching('worker.mjs', agent);
     writeFileSync(go, '');
     const next = await submit('echo next');
-    await why(next, /This machine's cannot start: no room in .*worker/);
+    await why(next, /This machine's worker cannot start: no space left in .*worker/);
     disk.free();
     for (const cluster of [job, next]) await wait(cluster);
     expect(await map).toMatchObject({ code: 0 });

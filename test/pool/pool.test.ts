@@ -6,7 +6,7 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching, processesOf } from '../agent/kill.ts';
 import { SLOW, some } from '../slow.ts';
 
-/** Every crash point of the pool's processes; the type holds the list whole. */
+/** Every crash point of the pool's processes; the type keeps the list complete. */
 const POINTS: Readonly<Record<Extract<CrashPoint, `central-manager.${string}` | `worker.${string}`>, 'run' | 'stop'>> =
   {
     'central-manager.before-prepare': 'run',
@@ -90,7 +90,7 @@ describe('the pool of a whole agent', () => {
 
   const attempts = () => [
     ...readdirSync(join(agent.home, 'state/pool/worker/jobs')),
-    // Of maps' tasks, which have no directories of their own.
+    // For the tasks of maps, which have no directories of their own.
     ...readdirSync(join(agent.home, 'state/pool/worker/task-runners'), { recursive: true, encoding: 'utf8' }).filter(
       (name) => name.endsWith('.out') && statSync(join(agent.home, 'state/pool/worker/task-runners', name)).size > 0,
     ),
@@ -164,7 +164,7 @@ describe('the pool of a whole agent', () => {
     map.kill('SIGINT');
     expect(await ended).toBe(130);
     expect(said).toContain('gryphus: The map was ended');
-    // These need all of the cores.
+    // These need all cores.
     await agent.ok('map', 'true', ':::', '1', '2', '3');
     expect(lines()).toEqual(['1', '2', '3']);
   }, 120_000);
@@ -239,7 +239,7 @@ queue
       throw new Error(await story(cluster), { cause: thrown });
     });
     await until('it to be known to run', async () => (await agent.ads(cluster))[0]?.['JobStatus'] === 2 || undefined);
-    // From the first byte on, also what was written before the last checkpoint.
+    // From the first byte on, including what was written before the last checkpoint.
     const follower = agent.start(['tail', '-f', `${cluster}.0`]);
     let followed = '';
     follower.stdout?.setEncoding('utf8').on('data', (more: string) => (followed += more));
@@ -275,7 +275,7 @@ queue
       const { stdout } = await agent.run(['why', String(cluster)]);
       return stdout.includes('1 worker') ? stdout : undefined;
     });
-    expect(why).toContain('1 worker: too small: the job asks for 64 cores of 3.');
+    expect(why).toContain('1 worker: too small: the job requests 64 cores of 3.');
     await agent.ok('rm', String(cluster));
   }, 60_000);
 

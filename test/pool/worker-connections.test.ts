@@ -18,9 +18,9 @@ describe('a worker that comes back before its old connection is known to be dead
     const old = workers.askingOf('pilot/w');
     const asked = words(old?.ask(ASKED) ?? Promise.resolve());
     await come(workers, 'w');
-    expect(await asked).toBe('it came back by another connection');
+    expect(await asked).toBe('it reconnected by another connection');
     expect(workers.askingOf('pilot/w')).not.toBe(old);
-    // Whoever still holds the old one hears at once that there is no connection.
+    // A holder of the old connection learns at once that it is closed.
     expect(await words(old?.ask(ASKED) ?? Promise.resolve())).toBe('the connection ended');
   });
 
@@ -32,7 +32,7 @@ describe('a worker that comes back before its old connection is known to be dead
     expect(workers.askingOf('pilot/w')).toBeDefined();
     workers.tick();
     expect(workers.askingOf('pilot/w')).toBeUndefined();
-    expect(await asked).toBe('it does not say anything any more');
+    expect(await asked).toBe('it has stopped reporting');
     await closed;
   });
 
@@ -47,7 +47,7 @@ describe('a worker that comes back before its old connection is known to be dead
     expect(slotAds(centralManager)[0]?.['State']).toBe('"Unknown"');
     await new Promise(setImmediate);
     expect(heard.at(-1)).toEqual({ t: 'pong', n: 0 });
-    // The beginning of something that is long on its way.
+    // The first part of something that takes long to arrive.
     const [frame = Buffer.alloc(0)] = encodeFrame({ t: 'ping', n: 1 } as { t: string });
     for (let at = 0; at < frame.length; at++) {
       wire.write(frame.subarray(at, at + 1));

@@ -30,7 +30,7 @@ describe('a worker that dials home', () => {
   it('goes the first way that leads there, and reads the ways again each time', async () => {
     const waysFile = join(dir, 'ways.json');
     const home = { worker: 'p1', key: key.toString('hex'), waysFile, ways: [] };
-    await expect(dialHome(home)).rejects.toThrow('The agent cannot be reached (no way is known).');
+    await expect(dialHome(home)).rejects.toThrow('The agent cannot be reached (no reverse connection is known).');
     const ways: Way[] = [
       { kind: 'socket', path: join(dir, 'nobody') },
       { kind: 'port', host: '127.0.0.1', port: 1 },

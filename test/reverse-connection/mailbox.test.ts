@@ -114,11 +114,11 @@ describe('mailboxes', () => {
     });
     worker.write('hello');
     expect((await bytes(await linkOf('-p1'), 5)).toString()).toBe('hello');
-    // SIGKILL: nothing is said any more.
+    // SIGKILL: nothing is sent any more.
     first.close();
     openRoom();
     worker.write('are you there?');
-    expect(await ended).toBe('the agent knows nothing of this link');
+    expect(await ended).toBe('the agent does not know this link');
     const again = await openWorker();
     again.write('hello again');
     expect((await bytes(await linkOf('-p1', 1), 11)).toString()).toBe('hello again');

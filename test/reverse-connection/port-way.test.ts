@@ -45,7 +45,7 @@ async function open(descriptors: number, patienceMs?: number): Promise<void> {
   });
 }
 
-/** Silent ones; all are connected, or sent away, when it resolves. */
+/** Silent connections; all are established or refused when it resolves. */
 async function knock(count: number, from: string): Promise<void> {
   const all = Array.from({ length: count }, async () => {
     const socket = connect({ port: port.port, host: '127.0.0.1', localAddress: from });
@@ -103,7 +103,7 @@ describe('the port for workers', () => {
     await expect(
       dial().then((link) => new Promise((_, reject) => link.once('close', () => reject(new Error('closed'))))),
     ).rejects.toThrow(/closed|disconnected/);
-    expect(away).toEqual(['there is room for 6 workers here, and no more']);
+    expect(away).toEqual(['at most 6 workers can connect here']);
     for (const link of links) link.destroy();
     await waitUntil('room', async () => (await echo().catch(() => '')) === 'hello');
   });

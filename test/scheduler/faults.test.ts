@@ -20,7 +20,7 @@ describe('a Scheduler whose parts fail', () => {
   });
   afterAll(() => redis.stop());
 
-  /** Fails at the jobs of user `bad`. */
+  /** Fails on jobs of user `bad`. */
   class Poisoned implements Listener {
     async hear(entries: Parameters<Listener['hear']>[0]): Promise<void> {
       const names = entries.flatMap(({ event }) => (event.type === 'submitted' ? [String(event.cluster)] : []));
@@ -85,9 +85,7 @@ describe('a Scheduler whose parts fail', () => {
     await until('its GridManager to be wanted', () => started.has('good') || undefined);
     expect(heard).not.toContain(poison);
     expect(
-      faults.some(
-        (text) => text.includes(`(submitted), which is passed over`) && text.includes(`cannot bear ${poison}`),
-      ),
+      faults.some((text) => text.includes(`(submitted), which is skipped`) && text.includes(`cannot bear ${poison}`)),
     ).toBe(true);
     expect(faults.some((text) => text.includes('the broker is broken'))).toBe(true);
     expect(faults.some((text) => text.includes('looking after glideins') && text.includes('no such site'))).toBe(true);
@@ -128,7 +126,7 @@ describe('a Scheduler whose parts fail', () => {
     ).toBeUndefined();
     // It is left alone now.
     expect(patience.attempt('y', () => 7)).toBeUndefined();
-    expect(said.at(-1)).toBe('Gryphus failed at y, because of an internal error; it tries again in 1 s: z');
+    expect(said.at(-1)).toBe('Gryphus failed while y, because of an internal error; it tries again in 1 s: z');
   });
 });
 

@@ -21,12 +21,12 @@ describe('URLs of files', () => {
   });
 
   it.each([
-    ['http://u:geheim@h/x', /has a log-in in it/],
-    ['ftp://geheim@h/x', /has a log-in in it/],
+    ['http://u:geheim@h/x', /contains a log-in/],
+    ['ftp://geheim@h/x', /contains a log-in/],
     ['osdf://h/x', /the scheme 'osdf', which cannot be fetched/],
     ['http://h:99999/x', /cannot be read/],
     ['ftp://h/a%0d%0aDELE%20x', /control character/],
-    ['http://h/%zz', /no two hexadecimal digits/],
+    ['http://h/%zz', /without two hexadecimal digits/],
   ])('%s is refused in one sentence', (text, why) => {
     expect(() => parseFileUrl(text, URL_SCHEMES)).toThrow(why);
     expect(() => parseFileUrl(text, URL_SCHEMES)).not.toThrow(/geheim/);
@@ -35,7 +35,7 @@ describe('URLs of files', () => {
   it.each(['http://h/', 'http://h/dir/', 'http://h/a/..%2f..'])('%s names no file', (text) => {
     const url = parseFileUrl(text, URL_SCHEMES);
     if (text.includes('..')) expect(pathOf(url)).toBe('/a/../..');
-    expect(() => fileNameOf(url)).toThrow(/names no file/);
+    expect(() => fileNameOf(url)).toThrow(/has no file name/);
   });
 });
 
@@ -60,7 +60,7 @@ describe('netrc', () => {
   });
 
   it('is refused by line, without its words, and when others can read it', () => {
-    expect(() => loginFor(file('machine a login u\ngeheim\n'), 'a')).toThrow(/netrc, line 2: a word is none of/);
+    expect(() => loginFor(file('machine a login u\ngeheim\n'), 'a')).toThrow(/netrc, line 2: a keyword is none of/);
     expect(() => loginFor(file('machine a login u\n'), 'a')).toThrow(/line 1: the entry of a has no password/);
     const open = file('machine a login u password geheim\n');
     chmodSync(open, 0o644);

@@ -67,7 +67,7 @@ describe('transfer lists', () => {
     expect(names).toEqual(['round', 'round/also', 'round/also/x', 'round/in', 'round/in/x']);
     for (const name of ['one', 'two']) await symlink('..', join(dir, 'round/in', name));
     expect(await refusal(join(dir, 'round'))).toBe(
-      `The input ${dir}/round/also/one is a link to a directory that it is in.`,
+      `The input ${dir}/round/also/one is a link to a directory that contains it.`,
     );
     await symlink('nosuch', join(dir, 'dangling'));
     expect(await refusal(join(dir, 'dangling'))).toBe(

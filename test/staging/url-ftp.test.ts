@@ -50,7 +50,7 @@ describe.skipIf(skipWithoutFtpd()).each([{ tls: false }, { tls: true }])(
       const { version } = await ftpFetcher.fetch(url('cut'), to, options());
       const part = new Part(to);
       await part.begin(version);
-      // Not the server's bytes: that they are still there shows that they were not sent again.
+      // Not the server's bytes: if they are still there, they were not sent again.
       const own = Buffer.alloc(100_000, 'o');
       writeFileSync(part.path, own);
       await ftpFetcher.fetch(url('cut'), to, options());
@@ -67,7 +67,7 @@ describe.skipIf(skipWithoutFtpd()).each([{ tls: false }, { tls: true }])(
       writeFileSync(from, content);
       await ftpFetcher.store?.(from, url('result'), options());
       expect(readFileSync(join(ftpd.files, 'result')).equals(content)).toBe(true);
-      // As above: our own bytes show that the rest alone was sent.
+      // As above: our own bytes show that only the rest was sent.
       const sha = createHash('sha256').update(content).digest('hex');
       const own = Buffer.alloc(100_000, 'o');
       const part = join(ftpd.files, `.gryphus-${sha.slice(0, 24)}.part`);
@@ -89,12 +89,12 @@ describe.skipIf(skipWithoutFtpd()).each([{ tls: false }, { tls: true }])(
       there('data', content);
       const wrong = { ...options(), login: { user: ftpd.user, password: 'wrong' } };
       const refusal = ftpFetcher.fetch(url('data'), to, wrong);
-      await expect(refusal).rejects.toThrow(/the log-in of netrc for localhost is refused/);
+      await expect(refusal).rejects.toThrow(/the log-in from netrc for localhost is refused/);
       await expect(refusal).rejects.not.toThrow(/wrong/);
       if (!tls) return;
       await expect(ftpFetcher.fetch(url('data'), to, { login: options().login })).rejects.toMatchObject({
         code: 'input-missing',
-        message: expect.stringContaining('is not believed'),
+        message: expect.stringContaining('is not trusted'),
       });
       const plain = new URL(url('data').href.replace('ftps:', 'ftp:'));
       await expect(ftpFetcher.fetch(plain, to, options())).rejects.toThrow('write ftps://');

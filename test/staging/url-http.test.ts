@@ -94,7 +94,7 @@ describe('files by http', () => {
   it('are refused when their digest is another', async () => {
     handler = (_, response) =>
       response.writeHead(200, { 'repr-digest': 'sha-256=:AAAA:', 'content-length': 3 }).end('abc');
-    await expect(httpFetcher.fetch(url(), to(), {})).rejects.toThrow(/sha256 that the server says/);
+    await expect(httpFetcher.fetch(url(), to(), {})).rejects.toThrow(/sha256 that the server announced/);
     expect(existsSync(to())).toBe(false);
   });
 

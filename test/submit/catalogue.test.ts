@@ -55,7 +55,7 @@ const HTCONDOR =
   vm_no_output_vm vm_type vm_vcpus vm_vnc want_ads want_graceful_removal want_io_proxy want_job_networking WantNameTag
   when_to_transfer_output x509userproxy xen_initrd xen_kernel xen_kernel_params xen_root`.split(/\s+/);
 
-/** What a command may be given, where its kind does not say it, and what must stand beside it. */
+/** A value for a command, if its kind does not determine one, and the commands that it requires. */
 const SAMPLES: Readonly<Record<string, string>> = {
   accounting_group: 'g',
   accounting_group_user: 'u',
@@ -116,7 +116,7 @@ function lineFor({ name, attribute, kind, idle }: SubmitCommand): string {
   return `${written} = ${kind === 'bool' && idle.test('true') ? 'false' : value}`;
 }
 
-/** Warnings of the description's second line. */
+/** Warnings for the description's second line. */
 function warnings(lines: string): readonly string[] {
   const cluster = submit(`executable = job.sh\n${lines}\nqueue`);
   return cluster.warnings.filter(({ line }) => line === 2).map(({ message }) => message);
@@ -133,7 +133,7 @@ describe('every submit command', () => {
   it('that is looked up when jobs are made is known', () => {
     const dir = join(SRC, 'submit/commands');
     const spelled = new Set(CATALOGUE.flatMap(({ name, alias, attribute }) => [name, alias, attribute]));
-    // Slips that are told apart, and names that are put together.
+    // Typing errors that are reported one by one, and names that are grouped.
     const odd = /^(MY\.|request_gpus?_memory$|\$|ProjectName$|project_name$)/;
     const looked = readdirSync(dir).flatMap((file) => {
       const text = readFileSync(join(dir, file), 'utf8');
@@ -147,7 +147,7 @@ describe('every submit command', () => {
     const wrong = of('done').filter(({ by, attribute, name, says }) => {
       if (by === undefined) return says === undefined;
       const path = join(SRC, by);
-      // Some names are put together.
+      // Some names are grouped.
       const part = (attribute ?? name)
         .replace(/(?<=^PeriodicHold|^OnExitHold)(Reason|SubCode)$/, '')
         .replace(/(?<=^TransformBody_).*/, '');
@@ -165,7 +165,7 @@ describe('a command that has no effect', () => {
     expect(text).toContain(command.says);
     expect(more).toEqual([]);
     if (command.attribute === undefined || command.attribute.startsWith('Transform')) return;
-    // By its attribute, too, and not where it asks for nothing.
+    // By its attribute, too, but not if it requests nothing.
     const value = BY_KIND[command.kind ?? ''] ?? (command.attribute === 'CUDAVersion' ? '"12.1"' : '"x"');
     const odd = command.idle.test('true') ? 'false' : value;
     expect(warnings(`+${command.attribute} = ${odd}`).join()).toContain(command.says);
@@ -186,7 +186,7 @@ describe('a command that has no effect', () => {
   });
 
   it('request_ of what no machine has is one of them', () => {
-    expect(warnings('request_foo = 1').join()).toContain('no machine of the pool says that it has foo');
+    expect(warnings('request_foo = 1').join()).toContain('no machine of the pool advertises foo');
     expect(warnings('request_foo = 0')).toEqual([]);
     const grid = submit('executable = job.sh\nrequest_foo = 1\nuniverse = grid\ngrid_resource = batch slurm\nqueue');
     expect(grid.warnings.map(({ message }) => message).join()).toContain('request_foo has no effect');
@@ -220,17 +220,17 @@ describe('a command that has no effect', () => {
 });
 
 describe('a command that would do something else', () => {
-  // Two have words of their own.
+  // Two have their own wording.
   const own = /^(MyProxyPassword|deferral_|cron_(window|prep_time)|tool_daemon_(?!cmd)|suspend_job)/;
   it.each(named(of('refused').filter(({ name }) => !own.test(name))))(
     '%s is refused, and warned of in a dry run',
     (name, command) => {
       const line = lineFor(command);
       const error = refusal(`${line}\nqueue`);
-      expect(error.message).toBe(`on Line 2 of job.sub: ${name} is not done here.`);
+      expect(error.message).toBe(`on Line 2 of job.sub: ${name} is not supported.`);
       expect(error.suggestions).toEqual([command.says]);
       const dry = submit(`executable = job.sh\n${line}\nqueue`, { policy: { dryRun: true } });
-      expect(dry.warnings.map(({ message }) => message).join()).toContain(`${name} is not done here. ${command.says}`);
+      expect(dry.warnings.map(({ message }) => message).join()).toContain(`${name} is not supported. ${command.says}`);
       if (command.attribute !== undefined && command.idle.test('false'))
         expect(jobs(`MY.${command.attribute} = false\nqueue`)).toHaveLength(1);
     },
@@ -259,7 +259,7 @@ describe('a universe that is not run here', () => {
   it('has commands that mean nothing in another, which is said', () => {
     const commands = of('not-run');
     expect(commands.length).toBeGreaterThan(40);
-    const silent = commands.filter(({ name }) => !/means nothing for such a job/.test(warnings(`${name} = 1`).join()));
+    const silent = commands.filter(({ name }) => !/has no effect for such a job/.test(warnings(`${name} = 1`).join()));
     expect(silent.map(({ name }) => name)).toEqual([]);
   });
 });
@@ -287,7 +287,7 @@ describe('a command that is done in some places', () => {
   it.each(named(limited))('%s is warned of in the others', (name, command) => {
     const { at = [], says = '' } = command;
     for (const place of ['pool', 'batch', 'gram', 'local'] as const) {
-      // A command that is for grid jobs alone is never looked at in others: it is unused there.
+      // A command that is only for grid jobs is never looked up in others: it is unused there.
       const grid = at.includes('gram') && !at.includes('pool');
       if (grid && (place === 'pool' || place === 'local')) continue;
       if (/^(container|docker|transfer_container)/.test(name) && place !== 'pool') continue;
@@ -309,8 +309,7 @@ describe('a command that is done in some places', () => {
     expect(look.warnings).toEqual([
       {
         line: 2,
-        message:
-          'kill_sig has no effect for a job of a batch system. The site ends jobs with signals of its own choice.',
+        message: 'kill_sig has no effect for a job of a batch system. The site chooses the signals that end jobs.',
       },
     ]);
   });

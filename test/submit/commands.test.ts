@@ -35,7 +35,7 @@ describe('an unknown command', () => {
 
   it('is not what a command is that means nothing for such a job', () => {
     expect(warningsOf('batch_queue = q').map(({ message }) => message)).toEqual([
-      "the line 'batch_queue = q' was unused by gryphus submit. It means nothing for such a job. → universe = grid",
+      "the line 'batch_queue = q' was unused by gryphus submit. It has no effect for such a job. → universe = grid",
     ]);
   });
 
@@ -157,8 +157,8 @@ describe('a grid job', () => {
     ['request_memory = 1 gigabyte', 'RequestMemory = 1 gigabyte', '1.5G'],
     ['request_disk = much space', 'RequestDisk = much space', 'KB'],
     ['request_gpus = a100:2', 'RequestGPUs = a100:2', 'require_gpus'],
-    ['batch_queue = "long"', 'the quotes would be a part of the name', 'Write batch_queue = long'],
-    [`batch_project = 'physics'`, 'the quotes would be a part of the name', 'Write batch_project = physics'],
+    ['batch_queue = "long"', 'the quotes would be part of the name', 'Write batch_queue = long'],
+    [`batch_project = 'physics'`, 'the quotes would be part of the name', 'Write batch_project = physics'],
     ['batch_extra_submit_args = --comment="a b', 'a quote is not closed', 'as in a shell'],
   ])('is refused with its line and what to write instead: %s', (line, message, remedy) => {
     const error = refusal(`universe = grid\ngrid_resource = batch slurm\n${line}\nqueue`);
@@ -172,7 +172,7 @@ describe('a grid job', () => {
       'executable = job.sh\nuniverse = grid\ngrid_resource = batch slurm\nrequest_memory = much\nrequest_cpus = ImageSize\nqueue',
     );
     expect(warnings).toEqual([
-      { line: 4, message: 'request_memory = much: the job has no such attribute, so it asks for none.' },
+      { line: 4, message: 'request_memory = much: the job has no such attribute, so nothing is requested.' },
     ]);
   });
 
@@ -225,7 +225,7 @@ on Line 5 of job.sub: Can't open "/d/1.dat" for reading: No such file or directo
 on Line 6 of job.sub: transfer_output_remaps = res/a: there is no directory /d/res`;
     const suggestions = [
       `mkdir -p /d/out '/d/err/it'\\''s' /d/res`,
-      'Relative names start from initialdir. skip_filechecks = true submits without looking.',
+      'Relative names start from initialdir. skip_filechecks = true submits without this check.',
     ];
     expect(parsed).toThrow(expect.objectContaining({ code: 'bad-input', message, suggestions }));
   });

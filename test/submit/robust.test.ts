@@ -12,7 +12,7 @@ const piece = fc.constantFrom(
   'transfer_input_files = ', 'max_retries = ', 'hold = ', 'true', '1G', '{1,2', 'x == 1', '&&', '\t', 'é', '\x1f', '%d', '[',
 ); // biome-ignore format: a table
 
-/** Reads a text whole, at most some of its jobs. Nothing but a GryphusError may come out. */
+/** Reads a whole text, with a limit on its jobs. Only a GryphusError may be thrown. */
 function outcome(text: string): 'taken' | 'refused' {
   try {
     const ads = fullAds(submit(text), { count: 20 });
@@ -59,7 +59,7 @@ describe('any text', () => {
     const policy = { mostJobs: 10 };
     const big = 'executable = job.sh\nqueue 4\nqueue 2000000000';
     const parse = (text: string) => () => submit(text, { policy });
-    expect(parse(big)).toThrow(/^on Line 3 of job.sub: 2000000004 jobs are more than one submit may have, 10$/);
+    expect(parse(big)).toThrow(/^on Line 3 of job.sub: 2000000004 jobs are more than one submit may queue, 10$/);
     expect(parse('executable = job.sh\nmax_materialize = 3\nqueue 2000000000')().total).toBe(2_000_000_000);
   });
 
@@ -79,7 +79,7 @@ describe('any text', () => {
     const text = `executable = job.sh\ndescription = ${'abcdefg\\\n'.repeat(400_000)}\nqueue`;
     expect([...submit(text).procs()]).toHaveLength(1);
     const { user } = process.cpuUsage(before);
-    // 0.3 s where it was measured; joined one by one it is minutes.
+    // 0.3 s where it was measured; joined one by one it would take minutes.
     expect(user / 1e6).toBeLessThan(5);
   });
 });

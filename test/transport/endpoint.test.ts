@@ -17,11 +17,11 @@ test.each([
 });
 
 test.each([
-  ['http://host', 'not a way to reach a site'],
+  ['http://host', 'not a supported URL scheme'],
   ['ssh://', 'the host is missing'],
   ['', 'the host is missing'],
-  ['ssh://host/dir', 'a site has no path'],
-  ['ssh://me:secret@host', 'a password does not belong in a site'],
+  ['ssh://host/dir', 'the URL of a site must not have a path'],
+  ['ssh://me:secret@host', 'the URL of a site must not contain a password'],
   ['ssh://host:0', '"0" is not a port'],
   ['ssh://host:port', '"port" is not a port'],
   ['-oProxyCommand=x', 'is not a host name'],

@@ -30,7 +30,7 @@ test('a key is known, unknown, changed or revoked', () => {
   expect(judge(text, '10.0.0.1', first)).toBe('known');
   expect(judge(text, 'host', second)).toBe('changed 3');
   expect(judge(text, '[host]:2222', second)).toBe('known');
-  // What is known for the host holds for its ports, and does not make another key there a changed one.
+  // A key known for the host applies to its ports, and does not make another key there a changed one.
   expect(judge(text, '[host]:2222', first)).toBe('known');
   expect(judge(text, '[host]:2223', second)).toBe('unknown');
   expect(judge(text, 'else', first)).toBe('unknown');
@@ -65,7 +65,7 @@ test('lines match the hosts that ssh-keygen -F finds them for', () => {
       try {
         found = execFileSync('ssh-keygen', ['-F', name, '-f', file], { encoding: 'utf8', stdio: 'pipe' });
       } catch {
-        // It ends with 1 when nothing was found.
+        // It exits with 1 if nothing was found.
       }
       const theirs = [...found.matchAll(/found: line (\d+)/g)].map(([, line]) => Number(line));
       const ours = parseKnownHosts(readFileSync(file, 'utf8'), file).filter(({ hosts }) => matchesHost(hosts, name));
@@ -120,7 +120,7 @@ test.each(['ed25519', 'rsa', 'ecdsa'] as const)('a host certificate by an author
   expect(fault({}, 'other')).toBe('it is for host, alias');
   expect(fault({ validity: '-2h:-1h' })).toBe('it has expired');
   expect(fault({ validity: '+1h:+2h' })).toBe('it is not valid yet');
-  expect(fault({ host: false })).toBe('it is a certificate of a user');
+  expect(fault({ host: false })).toBe('it is a user certificate');
 
   const good = readCertificateLine(
     readFileSync(signKey({ ca, key: join(dir, 'first'), principals: ['host'], host: true }), 'utf8'),
@@ -128,7 +128,7 @@ test.each(['ed25519', 'rsa', 'ecdsa'] as const)('a host certificate by an author
   if (typeof good === 'string') throw new Error('unreadable');
   expect(hostCertificateFault(good, 'host', now, () => false)).toMatch('no @cert-authority line');
   const forged = { ...good, signed: Buffer.concat([good.signed, Buffer.from([0])]) };
-  expect(hostCertificateFault(forged, 'host', now, trusts)).toBe('its signature is wrong');
+  expect(hostCertificateFault(forged, 'host', now, trusts)).toBe('its signature is invalid');
   const other = blobOf(publicKeyOf(makeKey(dir, `not-ca-${type}`, { type })));
-  expect(hostCertificateFault({ ...good, authority: other }, 'host', now, () => true)).toBe('its signature is wrong');
+  expect(hostCertificateFault({ ...good, authority: other }, 'host', now, () => true)).toBe('its signature is invalid');
 });

@@ -56,7 +56,7 @@ test('Match', () => {
   expect(settings('Match exec "test %n = other"\n Port 7').port).toBe(22);
   expect(settings('Match final host x.org\n Port 9\nHost *\n HostName x.org').port).toBe(9);
   expect(settings('Match final all\n HostName x.org').hostName).toBe('host');
-  expect(() => settings('Match moon full\n Port 7')).toThrow('config line 1: Match knows no criterion "moon"');
+  expect(() => settings('Match moon full\n Port 7')).toThrow('config line 1: Match has no criterion "moon"');
 });
 
 test('Include keeps to the block it stands in', () => {
@@ -126,7 +126,7 @@ test('patterns agree with the same as a regular expression, also where that woul
   expect(matchesPattern('a'.repeat(200), '*a'.repeat(60) + 'b')).toBe(false);
 });
 
-/** False for a line that is refused by name; anything else that is thrown is a fault. */
+/** False for a line that is refused by name; anything else that is thrown is a bug. */
 function readable(line: string): boolean {
   try {
     parseLine(line, 'f', 1);

@@ -29,7 +29,7 @@ describe('a text of a file', () => {
     expect(() => boundedText('/dev/zero', 2 ** 21)).toThrow('/dev/zero has more than 2 MB, or no end');
     const fifo = join(dir, 'fifo');
     execFileSync('mkfifo', [fifo]);
-    expect(() => boundedText(fifo, 10, 100)).toThrow(`${fifo} is no file, and had not come to its end after 1 s`);
+    expect(() => boundedText(fifo, 10, 100)).toThrow(`${fifo} is not a regular file, and did not end within 1 s`);
     expect(boundedText('/dev/null', 10)).toBe('');
   });
 

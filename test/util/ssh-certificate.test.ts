@@ -66,8 +66,8 @@ describe('an OpenSSH certificate', () => {
 
   it.each([
     ['', 'it is empty'],
-    ['ssh-ed25519 AAAA x', 'its first word names no kind of certificate'],
-    ['ssh-ed25519-cert-v01@openssh.com AAAA', 'it ends in the middle'],
+    ['ssh-ed25519 AAAA x', 'its first word does not name a certificate type'],
+    ['ssh-ed25519-cert-v01@openssh.com AAAA', 'it is truncated'],
   ])('is not %j', (line, why) => {
     expect(readCertificateLine(line)).toBe(why);
   });

@@ -13,8 +13,8 @@ export class ClassadEval extends GryphusCommand {
 [ A = 1; B = A + 1 ] or lines Name = expression, as \`q --long\` prints them.
 
 With --jsonl, records {"expr", "ad", "target", "kind"} are read from standard input, and one line with "result" (as
-HTCondor's tools evaluate) and "result_new" (the strict language) is written for each; kind is eval, unparse or match. A line that is no such record is answered
-with "error", and the status is then 65.`);
+HTCondor's tools evaluate) and "result_new" (the strict language) is written for each; kind is eval, unparse or match. A line that is not such a record is answered
+with "error", and the exit status is then 65.`);
   static override examples = [
     `<%= config.bin %> classad eval 'strcat("a", 1 + 2)'`,
     '<%= config.bin %> q 12.3 -l >job.ad; <%= config.bin %> classad eval --old --ad job.ad Requirements',
@@ -43,7 +43,8 @@ with "error", and the status is then 65.`);
       if (!(thrown instanceof ClassAdSyntaxError)) throw thrown;
       throw new GryphusError('bad-input', thrown.message, { cause: thrown });
     }
-    if (value instanceof EvalFailed) throw new GryphusError('bad-input', 'The evaluation went too deep or too long.');
+    if (value instanceof EvalFailed)
+      throw new GryphusError('bad-input', 'The expression nests too deeply or takes too long to evaluate.');
     process.stdout.write(`${printValue(value, mode)}\n`);
   }
 

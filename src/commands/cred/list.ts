@@ -5,7 +5,7 @@ import { credentialStatusText } from '../show/credential-status.ts';
 export class CredList extends GryphusCommand {
   static override summary = 'Show every credential: time left, and the jobs and sites that use it.';
   static override description =
-    prose(`The credential that ends first comes first; below a problem is the command that fixes it. Credentials are configured in
+    prose(`Sorted by expiry. Below a problem is the command that fixes it. Credentials are configured in
 credentials/NAME.toml beside config.toml (\`gryphus config --docs\`) or named by jobs (x509userproxy). Exit status 1 if a
 credential that jobs need cannot be used.`);
   static override examples = ['<%= config.bin %> cred list', '<%= config.bin %> cred list --json'];

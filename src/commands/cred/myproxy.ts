@@ -96,7 +96,7 @@ the submit file.`);
       }
       default:
         await destroyInMyProxy(request);
-        say({ destroyed: true }, 'What was stored is destroyed.\n');
+        say({ destroyed: true }, 'The stored credential is destroyed.\n');
     }
   }
 }

@@ -6,10 +6,10 @@ import { GryphusCommand, needed, prose } from '../command.ts';
 export class CredProxy extends GryphusCommand {
   static override summary = 'Create, show or destroy an X.509 proxy (init, info, destroy).';
   static override description =
-    prose(`init makes a proxy (RFC 3820) below your certificate, as grid-proxy-init: 12 hours, RSA 2048, mode 0600. The passphrase
+    prose(`init makes a proxy (RFC 3820) below your certificate, like grid-proxy-init: 12 hours, RSA 2048, mode 0600. The passphrase
 of an encrypted key is asked for at the terminal. Proxies that other tools made are shown and used as they are.
 
-info ends with status 1 where the proxy has ended.`);
+info exits with status 1 if the proxy has expired.`);
   static override examples = [
     '<%= config.bin %> cred proxy init',
     '<%= config.bin %> cred proxy init --hours 24 --out ~/proxy.pem',
@@ -33,7 +33,7 @@ info ends with status 1 where the proxy has ended.`);
       helpValue: '<n>',
       summary: 'Lifetime in hours, 12 by default; at most until your certificate ends.',
     }),
-    limited: Flags.boolean({ summary: 'Create a limited proxy, with which most sites start no jobs.' }),
+    limited: Flags.boolean({ summary: 'Create a limited proxy; most sites do not start jobs with one.' }),
     'path-length': Flags.integer({ helpValue: '<n>', min: 0, summary: 'How many proxies may be derived from it.' }),
     bits: Flags.integer({ helpValue: '<n>', min: 2048, max: 8192, summary: 'Bits of the RSA key, 2048 by default.' }),
     verify: Flags.boolean({ summary: 'Verify it against the authorities in $X509_CERT_DIR before writing it.' }),
@@ -69,5 +69,5 @@ export function hoursOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const hours = /^\d{1,6}(\.\d{1,6})?$/.test(text) ? Number(text) : 0;
   if (hours > 0) return hours;
-  throw new GryphusError('usage', `'${text}' is no number of hours.`, { suggestions: ['For example: --hours 12'] });
+  throw new GryphusError('usage', `'${text}' is not a number of hours.`, { suggestions: ['For example: --hours 12'] });
 }

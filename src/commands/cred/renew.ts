@@ -3,10 +3,10 @@ import { GryphusError } from '../../errors.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
 
 export class CredRenew extends GryphusCommand {
-  static override summary = 'Renew a credential now, in the way that is configured for it.';
+  static override summary = 'Renew a credential now, as configured.';
   static override description =
-    prose(`Runs its renew_command, or gets a proxy from its MyProxy server. Jobs that were held for it are released. What a
-renew_command prints is never shown: it may be a secret; run it by hand to see why it fails.`);
+    prose(`Runs its renew_command, or gets a proxy from its MyProxy server. Jobs that were held for it are released. The
+output of a renew_command is never shown, since it may be secret; run the command by hand to see why it fails.`);
   static override examples = ['<%= config.bin %> cred renew cluster-key', '<%= config.bin %> cred renew grid --json'];
   static override args = { name: needed('the credential, as `cred list` shows it') };
   static override flags = { json: Flags.boolean({ summary: 'A JSON object.' }) };

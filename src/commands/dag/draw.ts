@@ -51,7 +51,7 @@ export class DagDraw extends GryphusCommand {
     return this.withGryphus(flags, async (gryphus) => {
       const replayed = await (await gryphus.dags()).engine(cluster);
       if (replayed !== undefined) return { dag: replayed.dag, status: replayed.status() };
-      throw new GryphusError('not-found', `DAG ${cluster} does not run now.`, { suggestions: ['Draw its file.'] });
+      throw new GryphusError('not-found', `DAG ${cluster} is not running.`, { suggestions: ['Draw its file.'] });
     });
   }
 }
@@ -61,7 +61,7 @@ function formatOf(file: string | undefined): string {
   if (file === undefined || /\.svg$/i.test(file)) return 'svg';
   if (/\.(mmd|md|mermaid)$/i.test(file)) return 'mermaid';
   throw new GryphusError('usage', `${JSON.stringify(file)} is the name of neither an SVG nor a Mermaid file.`, {
-    suggestions: ['Name it .svg or .mmd, or say --format.'],
+    suggestions: ['Name it .svg or .mmd, or use --format.'],
   });
 }
 

@@ -9,7 +9,7 @@ export class DagLint extends GryphusCommand {
   static override strict = false;
   static override summary = 'Check a DAG for errors.';
   static override description = prose(
-    'All findings, each with file and line: what the language refuses, cycles with their nodes, unknown parents, submit files and directories that are missing, scripts that cannot be executed, VARS that nothing uses. Exit status 1 with an error, 0 with warnings only. `dag submit` refuses what has errors.',
+    'Reports all findings with file and line: syntax errors, cycles with their nodes, unknown parents, missing submit files and directories, scripts that cannot be executed, unused VARS. Exit status 1 if there are errors, 0 if there are only warnings. `dag submit` refuses a DAG that has errors.',
   );
   static override examples = [
     '<%= config.bin %> dag lint diamond.dag',

@@ -12,7 +12,7 @@ export const ORDER_FLAGS = {
   maxpre: count('PRE scripts that may run at once.'),
   maxpost: count('POST scripts that may run at once.'),
   maxhold: count('HOLD scripts that may run at once.'),
-  dorescuefrom: count('Go on from the rescue file of this number.'),
+  dorescuefrom: count('Continue from the rescue file with this number.'),
   autorescue: Flags.integer({
     min: 0,
     max: 1,
@@ -30,10 +30,10 @@ export const ORDER_FLAGS = {
     exclusive: ['dorescuefrom'],
   }),
   alwaysrunpost: Flags.boolean({
-    summary: 'Run a POST script also after a PRE script that failed.',
+    summary: 'Run the POST script even if the PRE script failed.',
     exclusive: ['dontalwaysrunpost'],
   }),
-  dontalwaysrunpost: Flags.boolean({ summary: 'Do not, whatever the configuration says.' }),
+  dontalwaysrunpost: Flags.boolean({ summary: 'Do not run it then, whatever the configuration says.' }),
   outfile_dir: Flags.string({ helpValue: '<directory>', summary: 'Directory for the log, NAME.dag.dagman.out.' }),
   notification: Flags.string({
     helpValue: '<when>',
@@ -98,7 +98,7 @@ export const CONDOR_SUBMIT_DAG: readonly CondorOption[] = [
   { name: 'AutoRescue', takes: 'word' },
   { name: 'Batch-Name', takes: 'word' },
   { name: 'Config', takes: 'word' },
-  { name: 'DAGMan', refused: ['the manager of a DAG is Gryphus’s own.', 'Leave it out.'] },
+  { name: 'DAGMan', refused: ['Gryphus manages DAGs itself.', 'Leave it out.'] },
   { name: 'Debug', takes: 'word' },
   { name: 'do_recurse' },
   { name: 'dont_suppress_notification' },
@@ -135,7 +135,7 @@ export const CONDOR_SUBMIT_DAG: readonly CondorOption[] = [
   { name: 'suppress_notification' },
   { name: 'update_submit' },
   { name: 'UseDagDir' },
-  { name: 'Valgrind', refused: ['the manager of a DAG is no program for valgrind.', 'Leave it out.'] },
+  { name: 'Valgrind', refused: ['the DAG manager cannot run under valgrind.', 'Leave it out.'] },
   { name: 'Verbose', least: 1 },
 ];
 

@@ -5,7 +5,7 @@ import { dagLines, dagTable, progressBar } from '../show/dag.ts';
 export class DagStatusCommand extends GryphusCommand {
   static override summary = 'Show the status of DAGs.';
   static override description = prose(
-    'Without a name all DAGs in the queue; of one DAG, by its cluster or its file, also a progress bar, the longest chain that is left and what it waits for, and what failed.',
+    'Without a name, shows all DAGs in the queue. For one DAG, named by its cluster or its file, also shows a progress bar, the critical path that remains and what it waits for, and what failed.',
   );
   static override examples = [
     '<%= config.bin %> dag status',

@@ -20,7 +20,7 @@ export class DagHalt extends Steer {
   static override flags = flags;
   static override summary = 'Halt a DAG.';
   static override description = prose(
-    'Running jobs and scripts finish, and no node starts until the DAG is resumed. As in DAGMan, the file NAME.dag.halt marks it; a halted DAG ends when nothing runs any more, and continues from its rescue file.',
+    'Running jobs and scripts finish, and no node starts until the DAG is resumed. As in DAGMan, the file NAME.dag.halt marks it; a halted DAG ends when nothing runs any more; submitted again, it continues from its rescue file.',
   );
   static override examples = ['<%= config.bin %> dag halt 12', '<%= config.bin %> dag halt diamond.dag'];
 
@@ -33,11 +33,11 @@ export class DagResume extends Steer {
   static override args = args;
   static override flags = flags;
   static override summary = 'Resume a halted DAG.';
-  static override description = prose('What is ready begins at once; the file NAME.dag.halt is taken away.');
+  static override description = prose('Ready nodes start at once; the file NAME.dag.halt is deleted.');
   static override examples = ['<%= config.bin %> dag resume 12', '<%= config.bin %> dag resume diamond.dag'];
 
   run(): Promise<void> {
-    return this.steer((dags, name) => dags.resume(name), 'goes on');
+    return this.steer((dags, name) => dags.resume(name), 'is resumed');
   }
 }
 

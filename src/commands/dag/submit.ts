@@ -40,14 +40,14 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
     const inserted = flags.insert_sub_file === undefined ? [] : linesOf(flags.insert_sub_file);
     const request = requestOf(files, flags, inserted);
     if (flags.debug !== undefined && flags.debug !== LEVEL) {
-      process.stderr.write(`WARNING: --debug ${flags.debug}: the log has what DAGMan writes at level ${LEVEL}.\n`);
+      process.stderr.write(`WARNING: --debug ${flags.debug}: the log contains what DAGMan writes at level ${LEVEL}.\n`);
     }
     if (flags.no_submit) return this.#writeOnly(request);
     await this.withGryphus(flags, async (gryphus) => {
       const dags = await gryphus.dags();
       const submitted = await dags.submit(request);
       this.#say(submitted, files, flags.json);
-      goesOn(`The DAG goes on; \`gryphus dag status ${submitted.cluster}\` says how it stands.`);
+      goesOn(`The DAG keeps running; \`gryphus dag status ${submitted.cluster}\` shows its progress.`);
       if (!flags.wait) return;
       const status = await dags.wait(submitted.cluster);
       if (status !== 0)

@@ -5,7 +5,7 @@ import { ORDER_FLAGS, requestOf } from './order.ts';
 
 export class DagThrottle extends GryphusCommand {
   static override summary = 'Change the limits of a running DAG.';
-  static override description = prose('What is in the queue stays there; 0 is no limit.');
+  static override description = prose('Jobs that are already in the queue stay there; 0 means no limit.');
   static override examples = [
     '<%= config.bin %> dag throttle diamond.dag --maxjobs 20',
     '<%= config.bin %> dag throttle 12 --maxidle 100 --maxpost 2',
@@ -25,7 +25,7 @@ export class DagThrottle extends GryphusCommand {
     const { args, flags } = await this.parse(DagThrottle);
     const limits = requestOf([], flags, []).order.limits ?? {};
     if (Object.keys(limits).length === 0) {
-      throw new GryphusError('usage', 'Say which limit: --maxjobs, --maxidle, --maxpre, --maxpost or --maxhold.');
+      throw new GryphusError('usage', 'Name a limit: --maxjobs, --maxidle, --maxpre, --maxpost or --maxhold.');
     }
     await this.withGryphus(flags, async (gryphus) => {
       const dag = await (await gryphus.dags()).throttle(args.dag, limits);

@@ -41,7 +41,7 @@ the agent starts and stops glideins automatically.`);
       process.stdout.write(
         flags.json
           ? `${JSON.stringify({ cluster, site: flags.site, glideins: flags.number })}\n`
-          : `${flags.number} ${flags.number === 1 ? 'glidein' : 'glideins'} asked for at ${flags.site}: cluster ${cluster}.\n`,
+          : `${flags.number} ${flags.number === 1 ? 'glidein' : 'glideins'} requested at ${flags.site}: cluster ${cluster}.\n`,
       );
     });
   }

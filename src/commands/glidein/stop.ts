@@ -26,7 +26,7 @@ removed in both cases.`);
     const { argv, flags } = await this.parse(GlideinStop);
     const jobs = argv.map(String);
     if (jobs.length === 0 && flags.site === undefined && !flags.all) {
-      throw new GryphusError('usage', 'You did not say which glideins.', {
+      throw new GryphusError('usage', 'No glideins were named.', {
         suggestions: ['Name jobs or clusters (`gryphus glidein list`), or use --site or --all.'],
       });
     }
@@ -37,7 +37,7 @@ removed in both cases.`);
         { jobs, ...(flags.site === undefined ? {} : { site: flags.site }) },
         flags.drain,
       );
-      const what = flags.drain ? 'told to end when nothing runs there any more' : 'removed';
+      const what = flags.drain ? 'told to end once their running jobs have ended' : 'removed';
       if (told.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
       if (told.length === 0) process.exitCode = 1;
       if (flags.json) return void process.stdout.write(`${JSON.stringify(told.map(({ job }) => job))}\n`);

@@ -55,7 +55,7 @@ export function parsePrintFormat(text: string, file: string, parses: (expression
         suggestions: remedy === undefined ? [] : [remedy],
       });
     const expression = (message: string): string => {
-      if (message === '' || !parses(message)) throw wrong(`${JSON.stringify(message)} is no ClassAd expression.`);
+      if (message === '' || !parses(message)) throw wrong(`${JSON.stringify(message)} is not a ClassAd expression.`);
       return message;
     };
     const tokens = tokensOf(line);
@@ -139,14 +139,14 @@ function columnOf(
     const word = rest[i]?.text.toUpperCase() ?? '';
     const value = (): string => {
       const next = rest[++i];
-      if (next === undefined) throw wrong(`${word} wants a word after it.`);
+      if (next === undefined) throw wrong(`${word} needs a value after it.`);
       return next.text;
     };
     if (word === 'AS') column.heading = value();
     else if (word === 'PRINTF') {
       column.printf = value();
       if (!/^[^%]*(%%[^%]*)*%[^%]*(%%[^%]*)*$/.test(column.printf))
-        throw wrong('PRINTF wants one conversion, %d or %s say.');
+        throw wrong('PRINTF takes one conversion, such as %d or %s.');
     } else if (word === 'PRINTAS') {
       column.printAs = value().toUpperCase();
       if (!isPrintAs(column.printAs)) {

@@ -65,7 +65,7 @@ export function dagLines(dag: DagStatus, bar: (fraction: number) => string, widt
     `Batch name: ${dag.batchName}; submitted ${longDate(dag.submitted * 1000)}`,
   ];
   if (p === undefined)
-    return [...lines, dag.manager === 'gone' ? '' : 'Its manager has not begun yet.'].filter(Boolean);
+    return [...lines, dag.manager === 'gone' ? '' : 'Its manager has not started yet.'].filter(Boolean);
   const heads = [' DONE', ' PRE', ' RUN', ' POST', ' READY', ' WAIT', ' FAILED', ' FUTILE', ' HELD', ' TOTAL'];
   const counts = [p.done, p.pre, p.queued, p.post, p.ready, p.unready, p.failed, p.futile, p.held, p.total].map(String);
   lines.push('', bar(p.fraction), '', ...tableLines(heads, [counts], width));

@@ -91,13 +91,13 @@ may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Own
   (\`~/.config/gryphus\`, \`~/.local/state/gryphus\`).
 - \`--help\`: the command's help. \`gryphus --version\`: the version.
 
-Tables are cut to the terminal (to \`$COLUMNS\`, where that is set); into a pipe or a file they are whole. \`--json\` is for
-programs: one JSON document, an array where there may be many. \`--jsonl\`, where what is told comes bit by bit, is one object a
-line, as it comes. Both stay the same between versions but for additions; [the names](../json.md).
+Tables are truncated to the width of the terminal (or \`$COLUMNS\`, if set), but not in a pipe or a file. \`--json\` is for
+programs: one JSON document, an array where there may be many. \`--jsonl\`, for output that arrives piece by piece, is one object per
+line. New versions only add fields; [the names](../json.md).
 
 ## Errors and exit statuses
 
-An error is one line on standard error, \`gryphus: …\`, and what to do about it. 0: done. 1: something that was asked for could
+An error is one line on standard error, \`gryphus: …\`, and what to do about it. 0: success. 1: something that you asked for could
 not be done, and the command said what (a job that was not held and could not be released, a wait whose time ran out, a step of
 \`site test\` that failed). 3: \`status\` found no Scheduler. 130: Ctrl-C. Else:
 
@@ -105,7 +105,7 @@ not be done, and the command said what (a job that was not held and could not be
 | --- | --- |
 ${exits.join('\n')}
 
-\`GRYPHUS_DEBUG=1\` adds where an error came from.
+\`GRYPHUS_DEBUG=1\` adds the place in the source that an error came from.
 `;
 }
 

@@ -24,7 +24,7 @@ export function parseFormats(words: readonly string[]): PrintfItem[] {
   for (let i = 0; i < words.length; i += 2) {
     const [format = '', attribute] = words.slice(i, i + 2);
     if (attribute === undefined) {
-      throw new GryphusError('usage', `-format ${JSON.stringify(format)} is followed by no attribute.`, {
+      throw new GryphusError('usage', `-format ${JSON.stringify(format)} needs an attribute after it.`, {
         suggestions: [String.raw`For example: -format '%d.' ClusterId -format '%d\n' ProcId`],
       });
     }

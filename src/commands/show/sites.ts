@@ -8,7 +8,7 @@ const CONNECTION: Readonly<Record<SiteStatus['connection'], string>> = {
   up: 'up',
   down: 'does not answer',
   'needs-login': 'needs login',
-  refused: 'refuses us',
+  refused: 'refuses the log-in',
 };
 
 export function siteLines(sites: readonly SiteStatus[], width: Width): string[] {
@@ -62,7 +62,7 @@ export function settingRows(site: SiteRecord): readonly (readonly [string, strin
     ['limits.queued', `${counted(limits.queued, 'job')} of ours in its queue, waiting and running`],
     ['limits.running', limits.running === undefined ? '-' : `${limits.running} at once`],
     ['limits.submits_per_minute', text(limits.submitsPerMinute)],
-    ['limits.poll_min', `${seconds(limits.pollMin)} between two looks at its queue, at least`],
+    ['limits.poll_min', `${seconds(limits.pollMin)} between polls of its queue, at least`],
     ['limits.poll_max', `${seconds(limits.pollMax)} when nothing changes there`],
     ['glidein.max', text(glidein.max)],
     ['glidein.cores', text(glidein.cores)],
@@ -93,7 +93,7 @@ export function backoffRows(site: SiteStatus | undefined): readonly (readonly [s
 }
 
 function nextTry(at: number | undefined): string {
-  return at === undefined ? '' : `; the next job goes there to see not before ${timeText(at / 1000)}`;
+  return at === undefined ? '' : `; the next trial job goes there not before ${timeText(at / 1000)}`;
 }
 
 /** Site problems that keep jobs from running, for the end of `q`. */
@@ -121,11 +121,11 @@ export function stepText({ step, ok, message, remedy }: CheckStep): string {
 /** What `site add` found at a site, the one it would use first. */
 export function foundLines(name: string, found: readonly Found[]): string[] {
   const [first, ...others] = found;
-  if (!first) return [`${name} has no batch system that is known: jobs will be plain processes there.`];
-  const state = ({ answers }: Found) => (answers ? '' : ', which gives no answer now');
+  if (!first) return [`${name} has no batch system that Gryphus knows: jobs will run there as plain processes.`];
+  const state = ({ answers }: Found) => (answers ? '' : ', which does not answer now');
   return [
     `${name} has ${first.batch}${state(first)} (${visible(first.message)}).`,
-    ...others.map((other) => `It has ${other.batch}, too${state(other)}: --batch ${other.batch} would take that.`),
+    ...others.map((other) => `It also has ${other.batch}${state(other)}: --batch ${other.batch} would use that.`),
     ...(first.answers ? [] : ['Its jobs can be plain processes instead: --batch fork --force.']),
   ];
 }

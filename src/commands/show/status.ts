@@ -29,7 +29,7 @@ function buildLines({ build, ownBuild }: DaemonStatus): string[] {
   return [
     `Gryphus:     ${build ? `${shown(build)}, ` : ''}${age} build than this command's`,
     ...(build && build.path === ownBuild.path ? [] : [`             (${shown(ownBuild)})`]),
-    '             `gryphus down && gryphus up` changes over; jobs run on',
+    '             `gryphus down && gryphus up` switches to it; jobs keep running',
   ];
 }
 

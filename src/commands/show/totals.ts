@@ -44,8 +44,7 @@ export function totalsLines(
   all: Totals,
   width?: Width,
 ): string[] {
-  const waiting =
-    all.unmaterialized > 0 ? [`${all.unmaterialized} more jobs wait to be made when others have ended.`] : [];
+  const waiting = all.unmaterialized > 0 ? [`${all.unmaterialized} more jobs will be materialized as others end.`] : [];
   const lines = (text: (t: Totals) => string) => [
     `Total for query: ${text(query)} `,
     ...(user ? [`Total for ${user.name}: ${text(user.totals)} `] : []),

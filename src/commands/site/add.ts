@@ -17,7 +17,7 @@ whose path is printed; \`gryphus config --docs\` lists its keys.`);
     `<%= config.bin %> site add c2 ssh://c2 --batch slurm --prelude 'module load slurm' --scratch /scratch/me`,
   ];
   static override args = {
-    name: needed('the name of the site, as jobs will say it'),
+    name: needed('the name of the site, as jobs refer to it'),
     url: needed('how to reach it'),
   };
   static override flags = {

@@ -36,7 +36,7 @@ another machine, or of a lost state directory) are listed with their age and lef
       const others = all.filter((one) => one.where === 'other-agent');
       const some = entries.filter((one) => wanted === 'all' || one.key === wanted);
       if (wanted !== undefined && wanted !== 'all' && some.length === 0) {
-        throw new GryphusError('not-found', `The audit of ${args.name} does not name '${wanted}'.`, {
+        throw new GryphusError('not-found', `The audit of ${args.name} does not list '${wanted}'.`, {
           suggestions: [`See: gryphus site audit ${args.name}`],
         });
       }
@@ -82,9 +82,9 @@ function othersLine(site: string, { agent, jobs, ended, queued, oldest, newest }
     ...(oldest === undefined || newest === oldest ? [] : [`the first of ${spanText(now - oldest)} ago`]),
   ];
   const told = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
-  return `${site} also holds ${counted(jobs, 'job')} of agent ${agent}, which this queue is not${told}.`;
+  return `${site} also holds ${counted(jobs, 'job')} of another agent, ${agent}${told}.`;
 }
 
 function whyNot({ where, unadoptable }: AuditedAttempt): string {
-  return where === 'queue-only' ? 'the site does not have it' : (unadoptable ?? 'nobody knows it');
+  return where === 'queue-only' ? 'the site does not have it' : (unadoptable ?? 'it is unknown');
 }

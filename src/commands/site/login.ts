@@ -4,7 +4,7 @@ import { GryphusCommand, needed, prose } from '../command.ts';
 export class SiteLogin extends GryphusCommand {
   static override summary = 'Log in to a site that asks for a password, a passphrase or a one-time code.';
   static override description = prose(
-    `Asked once: the connection is kept while there are jobs, and for 8 hours without. When it is lost, jobs wait until
+    `You log in once: the connection is kept while there are jobs, and for 8 hours without any. When it is lost, jobs wait until
 you log in again.`,
   );
   static override examples = [

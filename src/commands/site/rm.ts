@@ -7,8 +7,8 @@ import { GryphusCommand, needed, prose } from '../command.ts';
 export class SiteRm extends GryphusCommand {
   static override summary = 'Remove a site.';
   static override description = prose(
-    `Refused while jobs are at the site, unless --force is given: they could not be brought home any more. What Gryphus keeps
-there (inputs that later jobs would have used, workers) stays, and it is said where; --clean removes it.`,
+    `Refused while jobs are at the site, unless --force is given, since their results could no longer be brought home. What
+Gryphus keeps there (cached inputs, workers) stays, and its path is printed; --clean removes it.`,
   );
   static override examples = [
     '<%= config.bin %> site rm cluster1 --clean',
@@ -29,12 +29,12 @@ there (inputs that later jobs would have used, workers) stays, and it is said wh
       const { directory, command } = await gryphus.leaveSite(name, { clean: flags.clean, ask: askAtTerminal });
       process.stdout.write(`Site ${name} is removed.\n`);
       if (flags.clean && directory !== undefined) {
-        throw new GryphusError('site-refused', `Something of ${directory} could not be removed there.`, {
+        throw new GryphusError('site-refused', `Part of ${directory} could not be removed there.`, {
           suggestions: [`${command ?? ''}   # removes it`],
         });
       }
       if (directory !== undefined)
-        process.stdout.write(`What was kept there stays in ${directory}. To remove that, too:\n  ${command ?? ''}\n`);
+        process.stdout.write(`Cached files remain there in ${directory}. To remove them, too:\n  ${command ?? ''}\n`);
     });
   }
 }

@@ -29,11 +29,11 @@ export class SiteShow extends GryphusCommand {
     for (const [key, text] of rows) process.stdout.write(`${key.padEnd(width)}  ${visible(text)}\n`);
     const ways = await this.#ways(flags, args.name);
     if (ways === undefined) return;
-    process.stdout.write(`\nHow workers come home, as of ${clockText(ways.at / 1000, Date.now() / 1000)}:\n`);
+    process.stdout.write(`\nHow workers reach the agent, as of ${clockText(ways.at / 1000, Date.now() / 1000)}:\n`);
     for (const line of ways.because) process.stdout.write(`  ${visible(line)}\n`);
     if (ways.came) {
       const { connection, mailbox } = ways.came;
-      process.stdout.write(`  Connected then: ${connection} by ssh, ${mailbox} by mailbox.\n`);
+      process.stdout.write(`  Connected at that time: ${connection} by ssh, ${mailbox} by mailbox.\n`);
     }
   }
 

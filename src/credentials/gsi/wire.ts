@@ -9,11 +9,11 @@ const LARGEST_DER = 64 * 1024;
 
 /** TLS alerts 42, 45, 46, 48 and 51, by which a GSI peer rejects our certificate. */
 const TLS_CODE: Readonly<Record<string, readonly [ErrorCode, string]>> = {
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: ['credential-expired', 'says that our certificate has ended'],
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED: ['credential-expired', 'reports that our certificate has expired'],
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA: ['credential-invalid', 'does not know the authority of our certificate'],
-  ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN: ['credential-invalid', 'does not take our certificate'],
-  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: ['credential-invalid', 'does not take our certificate'],
-  ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR: ['credential-invalid', 'does not take our certificate'],
+  ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN: ['credential-invalid', 'does not accept our certificate'],
+  ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE: ['credential-invalid', 'does not accept our certificate'],
+  ERR_SSL_TLSV1_ALERT_DECRYPT_ERROR: ['credential-invalid', 'does not accept our certificate'],
 };
 
 /** The peer and the protocol, for messages: `The MyProxy server h:7512`, `MyProxy's protocol`. */

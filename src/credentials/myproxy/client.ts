@@ -161,7 +161,7 @@ function refusals(server: MyProxyServer, { user, passphrase }: Stored, another?:
     const message = oneLine(redact(response.errors.join('; '), secrets)) || 'it gives no reason';
     // By default, a server does not let a client renew with no more than the proxy to be renewed.
     const suggestions = message.includes('self-authz')
-      ? ['Name a passphrase file, or a renewer whose certificate asks.']
+      ? ['Set a passphrase file, or the certificate of a renewer.']
       : [];
     throw new GryphusError('login-refused', `The MyProxy server ${server.host} refuses '${user}': ${message}`, {
       suggestions,
@@ -183,9 +183,13 @@ const METHODS = [
 function proofOf(server: MyProxyServer, response: Response, old: Credential | undefined): Buffer {
   const way = METHODS.find((one) => response.challenges.has(one.name));
   if (way === undefined || old === undefined) {
-    throw new GryphusError('login-refused', `The MyProxy server ${server.host} wants another proof of who asks.`, {
-      suggestions: ['Name a passphrase file for it.'],
-    });
+    throw new GryphusError(
+      'login-refused',
+      `The MyProxy server ${server.host} requires another form of authentication.`,
+      {
+        suggestions: ['Name a passphrase file for it.'],
+      },
+    );
   }
   const signature = sign(way.digest, Buffer.from(response.challenges.get(way.name) ?? ''), old.key);
   const length = Buffer.alloc(4);

@@ -20,7 +20,7 @@ export interface Request {
 export function encodeRequest(request: Request): Buffer {
   const line = (name: string, value: Uint8Array) => {
     if (value.some((byte) => byte === 10 || byte === 13 || byte === 0)) {
-      throw new GryphusError('bad-input', `MyProxy's ${name} cannot have a line end in it.`);
+      throw new GryphusError('bad-input', `MyProxy's ${name} cannot contain a line break.`);
     }
     return [Buffer.from(`${name}=`), value, Buffer.from('\n')];
   };

@@ -63,6 +63,6 @@ export function unknownCredential(name: string): Unusable {
 
 /** Why a job is held and what happens next; `remedy` is a command line. */
 export function holdReason({ why }: Unusable, remedy?: string): string {
-  const type = remedy === undefined ? '' : ` Type: ${remedy}.`;
+  const type = remedy === undefined ? '' : ` Run: ${remedy}.`;
   return `${why} The job is released automatically when the credential is valid again.${type}`;
 }

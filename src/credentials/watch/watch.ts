@@ -155,7 +155,7 @@ function releases({ jobs, credentials, now, config }: Look): readonly Action[] {
   const ready = jobs.filter((job) => job.where === 'held' && mayUse(job.needs, byName, now, config).is === 'good');
   if (ready.length === 0) return [];
   return [
-    { do: 'release', jobs: ready.map((one) => one.id), reason: 'The credentials that it needs can be used again.' },
+    { do: 'release', jobs: ready.map((one) => one.id), reason: 'The credentials that it needs are valid again.' },
   ];
 }
 

@@ -36,25 +36,25 @@ const broken = (what: string): GryphusError => new GryphusError('credential-inva
 export function readDer(bytes: Uint8Array, offset = 0): Der {
   const tag = bytes[offset];
   const first = bytes[offset + 1];
-  if (tag === undefined || first === undefined) throw broken('it ends in the middle');
-  if ((tag & 0x1f) === 0x1f) throw broken('it has a tag that no certificate has');
+  if (tag === undefined || first === undefined) throw broken('it is truncated');
+  if ((tag & 0x1f) === 0x1f) throw broken('it has an invalid tag');
   let start = offset + 2;
   let length = first;
   if (first >= 0x80) {
     const count = first & 0x7f;
-    if (count === 0 || count > 4) throw broken('it has a length that no certificate has');
+    if (count === 0 || count > 4) throw broken('it has an invalid length');
     length = 0;
     for (let i = 0; i < count; i++) length = length * 256 + (bytes[start + i] ?? Number.NaN);
     start += count;
   }
-  if (!(start + length <= bytes.length)) throw broken('it ends in the middle');
+  if (!(start + length <= bytes.length)) throw broken('it is truncated');
   return { tag, raw: bytes.subarray(offset, start + length), content: bytes.subarray(start, start + length) };
 }
 
 /** The only value in `bytes`, with nothing after it. */
 export function readOne(bytes: Uint8Array, tag?: number): Der {
   const der = readDer(bytes);
-  if (der.raw.length !== bytes.length) throw broken('there is more than there should be');
+  if (der.raw.length !== bytes.length) throw broken('it has trailing data');
   return tag === undefined ? der : expectTag(der, tag);
 }
 
@@ -88,8 +88,7 @@ export function readOid(der: Der | undefined): string {
     }
   }
   const [head, ...rest] = parts;
-  if (head === undefined || ((content.at(-1) ?? 0) & 0x80) !== 0)
-    throw broken('an object identifier ends in the middle');
+  if (head === undefined || ((content.at(-1) ?? 0) & 0x80) !== 0) throw broken('an object identifier is truncated');
   const top = head < 80n ? head / 40n : 2n;
   return [top, head - top * 40n, ...rest].join('.');
 }
@@ -118,7 +117,7 @@ export function readBits(der: Der | undefined): Uint8Array {
 export function readText(der: Der): string {
   const bytes = Buffer.from(der.content);
   if (der.tag === TAG.bmpString) {
-    if (bytes.length % 2 !== 0) throw broken('a BMPString has half a character');
+    if (bytes.length % 2 !== 0) throw broken('a BMPString ends in half a character');
     return bytes.swap16().toString('utf16le');
   }
   return bytes.toString(der.tag === TAG.teletexString ? 'latin1' : 'utf8');
@@ -132,7 +131,7 @@ export function readTime(der: Der | undefined): number {
   const found = TIME.exec(digits);
   const short = der?.tag === TAG.utcTime;
   if (!found || (!short && der?.tag !== TAG.generalizedTime) || (found[1]?.length === 2) !== short) {
-    throw broken('a time is not written as a time');
+    throw broken('a time is malformed');
   }
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = found.slice(1).map(Number);
   const full = short ? year + (year < 50 ? 2000 : 1900) : year;

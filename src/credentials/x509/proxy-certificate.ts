@@ -92,12 +92,12 @@ function mayIssue(issuer: Certificate, key: KeyObject, rights: Rights, options: 
   const who = issuer.subject.text;
   const kind = kindOf(issuer);
   const refuse = (why: string, ...suggestions: string[]) =>
-    new GryphusError('credential-invalid', `${who} cannot give a proxy: ${why}.`, { suggestions });
-  if (!isKeyOf(key, issuer.publicKey)) throw refuse('the private key is not the one of its certificate');
+    new GryphusError('credential-invalid', `${who} cannot issue a proxy: ${why}.`, { suggestions });
+  if (!isKeyOf(key, issuer.publicKey)) throw refuse('the private key does not match its certificate');
   if (issuer.notAfter <= options.now) {
     throw new GryphusError(
       'credential-expired',
-      `${who} cannot give a proxy: it ended at ${timeText(issuer.notAfter)}.`,
+      `${who} cannot issue a proxy: it ended at ${timeText(issuer.notAfter)}.`,
     );
   }
   if (issuer.notBefore > options.now + BACKDATED) {
@@ -105,15 +105,15 @@ function mayIssue(issuer: Certificate, key: KeyObject, rights: Rights, options: 
   }
   if (kind === 'ca') throw refuse("it is a certificate authority's, and RFC 3820 lets only users' certificates");
   if (kind === 'legacy-proxy')
-    throw refuse('it is a proxy from before RFC 3820', 'Make it again: gryphus cred proxy init');
+    throw refuse('it is a proxy from before RFC 3820', 'Create a new one: gryphus cred proxy init');
   if (issuer.keyUsage?.digitalSignature === false) throw refuse('its key may not sign (keyUsage)');
   if (kind === 'limited-proxy' && rights === 'full')
     throw refuse('it is limited, and a limited proxy gives limited ones');
   const limit = issuer.proxy?.pathLength;
-  if (limit === 0) throw refuse('its path length is 0, so that no proxy may follow');
+  if (limit === 0) throw refuse('its path length is 0, so it may not issue proxies');
   if (limit !== undefined && options.pathLength !== undefined && options.pathLength >= limit) {
-    throw refuse(`its path length is ${limit}, so that the next may have ${limit - 1} at most`);
+    throw refuse(`its path length is ${limit}, so the next may have ${limit - 1} at most`);
   }
   const lifetime = options.lifetime ?? DEFAULT_LIFETIME;
-  if (!(lifetime > 0 && Number.isFinite(lifetime))) throw refuse(`${lifetime} seconds are no lifetime`);
+  if (!(lifetime > 0 && Number.isFinite(lifetime))) throw refuse(`${lifetime} seconds is not a valid lifetime`);
 }

@@ -42,7 +42,7 @@ export function readKey(content: Buffer, where: string, passphrase?: Buffer): Ke
     // OpenSSL's messages contain no secrets today; keeping only the error code makes sure of it.
     const code = (asError(thrown) as NodeJS.ErrnoException).code ?? 'unreadable';
     throw encrypted
-      ? new GryphusError('login-refused', `The passphrase does not open the key in ${where}.`)
+      ? new GryphusError('login-refused', `The passphrase does not decrypt the key in ${where}.`)
       : new GryphusError('credential-invalid', `The key in ${where} cannot be read (${code}).`);
   } finally {
     wipe(pem);
@@ -51,7 +51,7 @@ export function readKey(content: Buffer, where: string, passphrase?: Buffer): Ke
 
 export function pair(chain: Credential['chain'], key: KeyObject, where: string): Credential {
   if (!isKeyOf(key, chain[0].publicKey)) {
-    throw new GryphusError('credential-invalid', `The private key in ${where} is not the one of its certificate.`);
+    throw new GryphusError('credential-invalid', `The private key in ${where} does not match its certificate.`);
   }
   return { chain, key };
 }

@@ -34,7 +34,7 @@ export function readRequest(der: Uint8Array): Uint8Array {
   } catch (cause) {
     throw refuse('cannot be read', cause);
   }
-  if (publicKey === undefined || check === 'wrong') throw refuse('is not signed by the key that it is for');
+  if (publicKey === undefined || check === 'wrong') throw refuse('is not signed with its own key');
   if (check === 'weak') throw refuse('is signed with a digest that is not trusted today');
   const { asymmetricKeyType, asymmetricKeyDetails } = createPublicKey({
     key: Buffer.from(publicKey),
@@ -43,7 +43,7 @@ export function readRequest(der: Uint8Array): Uint8Array {
   });
   const size = asymmetricKeyDetails?.modulusLength ?? 0;
   if (asymmetricKeyType === 'rsa' && size < SMALLEST_RSA) {
-    throw refuse(`has an RSA key of ${size} bits; ${SMALLEST_RSA} is the least`);
+    throw refuse(`has an RSA key of ${size} bits; ${SMALLEST_RSA} is the minimum`);
   }
   if (asymmetricKeyType !== 'rsa' && asymmetricKeyType !== 'ec') throw refuse('has a key that is neither RSA nor EC');
   return publicKey;

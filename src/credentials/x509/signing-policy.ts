@@ -16,13 +16,14 @@ export function readSigningPolicy(text: string): readonly SigningPolicy[] {
     const [key, kind, value, ...more] = words;
     if (key === undefined) continue;
     const at = `line ${index + 1}`;
-    if (value === undefined || more.length > 0) throw new RangeError(`${at}: '${line.trim()}' is not of three words`);
+    if (value === undefined || more.length > 0)
+      throw new RangeError(`${at}: '${line.trim()}' does not have three fields`);
     const entry = entries.at(-1);
     if (key === 'access_id_CA') entries.push({ authority: value, rights: false, subjects: [] });
     else if (entry === undefined) throw new RangeError(`${at}: '${key}' comes before access_id_CA`);
     else if (key === 'pos_rights') entry.rights ||= kind === 'globus' && value === 'CA:sign';
     else if (key === 'cond_subjects') entry.subjects.push(...(wordsOf(value).length > 0 ? wordsOf(value) : [value]));
-    else if (key !== 'neg_rights') throw new RangeError(`${at}: '${key}' is not a word of signing policies`);
+    else if (key !== 'neg_rights') throw new RangeError(`${at}: '${key}' is not a keyword of signing policies`);
   }
   return entries.map(({ authority, rights, subjects }) => ({ authority, subjects: rights ? subjects : [] }));
 }

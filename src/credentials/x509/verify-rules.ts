@@ -53,7 +53,7 @@ export function checkAlone(one: Certificate, { now, skew = DEFAULT_SKEW }: Verif
   if (now < one.notBefore - skew) {
     throw new Refusal(
       'not-yet-valid',
-      `${who} is valid only from ${timeText(one.notBefore)}, and it is ${timeText(now)} here: one of the clocks is wrong, or it is early.`,
+      `${who} is valid only from ${timeText(one.notBefore)}, but the time here is ${timeText(now)}; one of the clocks may be wrong.`,
     );
   }
   if (now > one.notAfter + skew) throw new Refusal('expired', `${who} ended at ${timeText(one.notAfter)}.`);
@@ -61,7 +61,7 @@ export function checkAlone(one: Certificate, { now, skew = DEFAULT_SKEW }: Verif
   if (strange !== undefined) {
     throw new Refusal(
       'unknown-extension',
-      `${who} has the critical extension ${strange.oid}, which is not understood here.`,
+      `${who} has the critical extension ${strange.oid}, which Gryphus does not understand.`,
     );
   }
 }
@@ -73,20 +73,24 @@ export function checkProxies(proxies: readonly Certificate[], user: Certificate)
     const issuer = proxies[depth + 1] ?? user;
     const who = proxy.subject.text;
     const kind = kindOf(proxy);
-    if (issuer.ca) throw new Refusal('not-a-proxy', `${who} is a proxy of a certificate authority, which has none.`);
+    if (issuer.ca)
+      throw new Refusal('not-a-proxy', `${who} is a proxy of a certificate authority, which may have none.`);
     if (addedCommonName(proxy.subject.der, issuer.subject.der) === undefined) {
       throw new Refusal(
         'not-a-proxy',
-        `${who} is no proxy of ${issuer.subject.text}: its name is not that name and one CN.`,
+        `${who} is not a proxy of ${issuer.subject.text}: its name is not that name with one CN added.`,
       );
     }
     if (proxy.ca || proxy.extensions.some((one) => one.oid === OID.subjectAltName || one.oid === OID.issuerAltName)) {
-      throw new Refusal('not-a-proxy', `${who} has what no proxy may have: another name, or an authority's rights.`);
+      throw new Refusal(
+        'not-a-proxy',
+        `${who} has what a proxy must not have: an alternative name, or an authority's rights.`,
+      );
     }
     if (kind === 'proxy' && proxy.proxy?.language !== OID.inheritAll) {
       throw new Refusal(
         'not-a-proxy',
-        `${who} has rights in the language ${proxy.proxy?.language}, which is not understood here.`,
+        `${who} has rights in the language ${proxy.proxy?.language}, which Gryphus does not understand.`,
       );
     }
     if (!proxy.extensions.some((one) => one.oid === OID.proxyCertInfo && one.critical)) {
@@ -112,7 +116,10 @@ export function checkPath(path: readonly Certificate[], trust: Trust, options: V
     if (authority === undefined) return;
     const who = authority.subject.text;
     if (!authority.ca || authority.keyUsage?.certSign === false) {
-      throw new Refusal('not-an-authority', `${who} is no certificate authority, but has signed ${one.subject.text}.`);
+      throw new Refusal(
+        'not-an-authority',
+        `${who} is not a certificate authority, but has signed ${one.subject.text}.`,
+      );
     }
     if (authority.caPathLength !== undefined && depth > authority.caPathLength) {
       throw new Refusal('path-length', `${who} lets ${authority.caPathLength} authorities follow, and ${depth} do.`);
@@ -129,7 +136,7 @@ function checkSigned(one: Certificate, issuer: Certificate): void {
   throw check === 'weak'
     ? new Refusal(
         'weak-signature',
-        `${one.subject.text} is signed in a way that proves nothing today (${one.algorithm}).`,
+        `${one.subject.text} is signed with an algorithm that is no longer secure (${one.algorithm}).`,
       )
     : new Refusal('bad-signature', `${one.subject.text} is not signed by ${issuer.subject.text}.`);
 }

@@ -62,7 +62,10 @@ function order(
   for (let i = 0; i < LONGEST; i++) {
     const kind = kindOf(at);
     if (kind === 'legacy-proxy') {
-      throw new Refusal('not-a-proxy', `${at.subject.text} is a proxy from before RFC 3820; no site takes it today.`);
+      throw new Refusal(
+        'not-a-proxy',
+        `${at.subject.text} is a proxy from before RFC 3820, which sites no longer accept.`,
+      );
     }
     const isProxy = PROXIES.includes(kind);
     (isProxy ? proxies : path).push(at);
@@ -72,10 +75,7 @@ function order(
       const anchor = known.find((one) => checkSignature(below, one.publicKey) === 'good') ?? known[0];
       if (sameName(below.subject, below.issuer)) {
         if (known.some((one) => Buffer.from(one.der).equals(below.der))) return { proxies, path };
-        throw new Refusal(
-          'unknown-authority',
-          `${below.subject.text} vouches for itself, and is not in ${trust.where}.`,
-        );
+        throw new Refusal('unknown-authority', `${below.subject.text} is self-signed, and is not in ${trust.where}.`);
       }
       if (anchor !== undefined) {
         path.push(anchor);
@@ -87,9 +87,7 @@ function order(
     }
     const issuer = given.find((one) => one !== below && sameName(one.subject, below.issuer));
     if (issuer === undefined) {
-      const where = isProxy
-        ? 'the chain has not the certificate of'
-        : `${trust.where} has not the certificate authority`;
+      const where = isProxy ? 'the chain lacks the certificate of' : `${trust.where} lacks the certificate authority`;
       throw new Refusal('unknown-authority', `${below.subject.text} cannot be traced: ${where} ${below.issuer.text}.`);
     }
     at = issuer;

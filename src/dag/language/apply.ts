@@ -41,7 +41,7 @@ function nodesNamed(context: ApplyContext, name: string): readonly number[] {
   if (!isAllNodes(name)) return [findNode(context, name)];
   const { table, scope } = context;
   const nodes = scope.nodes.filter((n) => table.isPlainJob(n) && ((table.flags[n] ?? 0) & FLAG.join) === 0);
-  if (nodes.length === 0) throw new Complaint('ALL_NODES: there are no nodes that it could mean');
+  if (nodes.length === 0) throw new Complaint('ALL_NODES: the DAG has no nodes that it could apply to');
   return nodes;
 }
 

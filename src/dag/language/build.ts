@@ -206,7 +206,7 @@ export class Builder {
     if (!this.settings.DAGMAN_ALLOW_ANY_NODE_NAME_CHARACTERS && command.name.includes('+')) {
       throw new Complaint(
         'Node name contains illegal character',
-        'A + parts the name of a splice from its node; leave it out.',
+        'A + separates the name of a splice from its node; leave it out.',
       );
     }
     if (scope.names.has(name) || scope.splices.has(name))
@@ -219,7 +219,7 @@ export class Builder {
     if (command.type === 'FINAL' && scope !== this.root)
       throw new Complaint('Spliced DAGs can not contain a final node');
     if (command.type === 'PROVISIONER' && (scope.provisioner !== undefined || scope !== this.root)) {
-      throw new Complaint('A DAG has one provisioner node, and a spliced DAG none');
+      throw new Complaint('A DAG has at most one provisioner node, and a spliced DAG none');
     }
     let flags = command.noop ? FLAG.noop : 0;
     if (command.done && (command.type === 'JOB' || command.type === 'SUBDAG')) flags |= FLAG.done;

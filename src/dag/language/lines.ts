@@ -36,8 +36,7 @@ export class LineReader {
       whole += `${line.slice(0, -1)} `;
       line = this.raw();
     }
-    if (line === undefined)
-      throw new Complaint('The file ends in a line that is to be continued', 'Remove the last \\.');
+    if (line === undefined) throw new Complaint('The file ends in a continued line', 'Remove the last \\.');
     return (whole + line).trimStart();
   }
 }

@@ -93,6 +93,6 @@ function inlineBlock(closing: string, lines: LineReader): { readonly text: strin
   }
   throw new Complaint(
     `Missing inline description closing token: ${closing}`,
-    `Write ${closing} on a line of its own behind the description.`,
+    `Write ${closing} on its own line after the description.`,
   );
 }

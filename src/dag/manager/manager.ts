@@ -292,7 +292,7 @@ export class Manager {
     const outcomes = await this.world.submit(requests);
     return nodes.map((node, i) => {
       const outcome = outcomes[i];
-      if (outcome === undefined) return { is: 'submit-failed', node, reason: 'The queue gave no answer', again: true };
+      if (outcome === undefined) return { is: 'submit-failed', node, reason: 'The queue did not answer', again: true };
       if ('failed' in outcome) return { is: 'submit-failed', node, reason: outcome.failed, again: outcome.again };
       return { is: 'submitted', node, cluster: outcome.cluster, procs: outcome.procs };
     });

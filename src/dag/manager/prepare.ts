@@ -82,7 +82,8 @@ export function prepare(run: DagRun, files: DagFiles, begun: JournalBegin | unde
       line: 0,
       severity: 'error',
       message: 'The DAG has been changed since it was started',
-      remedy: 'Undo the change, or remove the DAG and submit it again: its rescue file keeps what is done.',
+      remedy:
+        'Undo the change, or remove the DAG and submit it again: its rescue file records the nodes that are done.',
     });
   }
   return { loaded: { ...loaded, problems }, begin, notes };

@@ -125,7 +125,7 @@ export class CentralManagerHost {
       const { link } = await acceptHome(socket, { keyOf: (id) => this.#keyOf(id) });
       this.workers.accept(link);
     } catch (thrown) {
-      this.#log('a worker was turned away', { message: asError(thrown).message });
+      this.#log('a worker was refused', { message: asError(thrown).message });
     }
   }
 
@@ -154,7 +154,7 @@ export async function takeOver({ dir, pid }: Pick<PoolPlaces, 'dir' | 'pid'>): P
     for (let turn = 0; isAlive(other); turn++) {
       if (turn === 100) signal(other.pid, 'SIGKILL');
       if (turn > 600)
-        throw new GryphusError('already-running', `The central manager of process ${other.pid} does not end.`);
+        throw new GryphusError('already-running', `The central manager (process ${other.pid}) does not stop.`);
       await new Promise((resume) => setTimeout(resume, 20));
     }
   }

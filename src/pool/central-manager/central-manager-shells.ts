@@ -31,8 +31,8 @@ export class CentralManagerShells {
       ({ key, phase }) => jobOf(key) === job && (phase === 'running' || phase === 'suspended'),
     );
     const refuse = (message: string) => client.send({ t: 'shell-over', shell, status: FAILED, message });
-    if (found?.worker === undefined) return refuse('The job does not run in the pool now.');
-    if (!isHere(found.worker)) return refuse('The worker that runs the job is away now.');
+    if (found?.worker === undefined) return refuse('The job is not running in the pool.');
+    if (!isHere(found.worker)) return refuse('The worker that runs the job is not connected now.');
     this.#open.set(shell, { client, instance: found.worker });
     toWorker(found.worker, {
       t: 'shell',

@@ -105,7 +105,7 @@ export class CentralManagerClients {
   #came(client: string, channel: Client, map: boolean): void {
     clearTimeout(this.#leaving.get(client));
     this.#leaving.delete(client);
-    this.#open.get(client)?.channel.close('another connection of the same client came');
+    this.#open.get(client)?.channel.close('the same client opened another connection');
     this.#open.set(client, { channel, map });
   }
 
@@ -229,11 +229,7 @@ export class CentralManagerClients {
         if (open.size === 0) finish();
       };
       const timer = setTimeout(finish, CANCEL_MS);
-      this.#centralManager.cancel(
-        keys,
-        how,
-        how === 'remove' ? 'its owner does not want it any more' : 'it is wanted elsewhere',
-      );
+      this.#centralManager.cancel(keys, how, how === 'remove' ? 'its owner withdrew it' : 'it is needed elsewhere');
       for (const key of keys) {
         const attempt = this.#centralManager.get(key);
         if (attempt) look(attempt);

@@ -42,7 +42,7 @@ export class Fetching {
     const attempt = this.#centralManager.get(request.key);
     if (!attempt) {
       this.#lies.delete(request.key);
-      const message = `The pool has nothing of ${request.key}.`;
+      const message = `The pool has no files of ${request.key}.`;
       return { ok: false, refusal: { kind: 'gone', code: 'unknown-key', message }, missing: [] };
     }
     const how = attempt.ending?.how;

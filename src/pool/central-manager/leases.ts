@@ -4,7 +4,7 @@ import type { Collector } from './collector.ts';
 /** A worker ends its runs when their leases expire; the central manager waits this much longer, in milliseconds. */
 const MARGIN_MS = 60_000;
 
-export const LEASE_OVER = 'its worker was not heard of for the whole lease of the job';
+export const LEASE_OVER = "its worker did not report for the job's whole lease";
 
 /** Attempts whose workers have been away for longer than their leases: whatever ran there has ended by now. */
 export function overdue(

@@ -96,7 +96,7 @@ export class LocalWorker {
     try {
       // Its parent directory exists as long as the state directory does.
       if (!existsSync(places.workerDir)) mkdirSync(places.workerDir, { mode: 0o700 });
-      if (freeDiskKb(places.workerDir) < LEAST_KB) return this.#trouble(`no room in ${places.workerDir}`);
+      if (freeDiskKb(places.workerDir) < LEAST_KB) return this.#trouble(`no space left in ${places.workerDir}`);
       const identity = this.#start();
       this.#started = identity;
       this.#options.log("this machine's worker started", { ...identity });
@@ -116,7 +116,7 @@ export class LocalWorker {
     this.#quiet = heard === undefined || heard === this.#heard ? this.#quiet + 1 : 0;
     this.#heard = heard;
     if (this.#quiet * LOOK_MS < Math.max(LEAST_HUNG_MS, settings['gridmanager.hung_after'] * 1000)) return;
-    log("this machine's worker hangs, and is killed", { ...there });
+    log("this machine's worker hangs; killing it", { ...there });
     signal(there.pid, 'SIGKILL');
     this.#quiet = 0;
     this.#startedAt = Number.NEGATIVE_INFINITY;

@@ -21,7 +21,7 @@ const SMALL = PIECE;
 /** A piece of an input for the worker that runs the attempt. Rejects if the input does not belong to that job. */
 export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob' }>): Promise<Buffer> {
   const blob = blobsOf(spec).find(({ sha256 }) => sha256 === ask.sha256);
-  if (!blob) throw new Error('that input is not of this job');
+  if (!blob) throw new Error('that is not an input of this job');
   const file = await open(blob.path, 'r');
   try {
     const buffer = Buffer.allocUnsafe(Math.min(ask.bytes, 4 << 20));
@@ -70,7 +70,7 @@ export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOu
   }
   const { missing, odd } = listed;
   if (missing.length + odd.length === 0) return { ok: true, files };
-  const message = `The job did not make ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
+  const message = `The job did not create ${[...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`).join(', ')}.`;
   return { ok: false, refusal: refusal('never', 'output-missing', message), missing, odd, files };
 }
 
@@ -81,7 +81,7 @@ function refusal(kind: Refusal['kind'], code: Refusal['code'], message: string):
 }
 
 function needed({ worker }: ResultTransfer): Asking {
-  if (!worker) throw new GryphusError('site-unreachable', 'its worker is away');
+  if (!worker) throw new GryphusError('site-unreachable', 'its worker is not connected');
   return worker;
 }
 
@@ -154,7 +154,7 @@ async function bringFile(resultTransfer: ResultTransfer, file: Listed['files'][n
   });
   if (file.sha256 !== undefined && (await digestOf(part)) !== file.sha256) {
     await rm(part, { force: true });
-    throw lie(resultTransfer.attempt, `gives another '${file.name}' than it said`);
+    throw lie(resultTransfer.attempt, `sent a different '${file.name}' than it announced`);
   }
   await chmod(part, file.executable ? 0o700 : 0o600);
   await rename(part, path);
@@ -179,13 +179,13 @@ async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes:
   try {
     let offset = begin;
     while (offset < all) {
-      if (!wanted()) throw new GryphusError('interrupted', 'nobody wants it any more');
+      if (!wanted()) throw new GryphusError('interrupted', 'it is no longer needed');
       await keepSpace(path);
       const ask = { what: 'read', key: attempt.key, path: source, offset, bytes: PIECE } as const;
       const { bytes } = await needed(resultTransfer).ask(ask);
       if (bytes.length > PIECE || offset + bytes.length > all)
-        throw lie(attempt, `gives more of ${source} than it said`);
-      if (bytes.length === 0) throw lie(attempt, `gives less of ${source} than it said`);
+        throw lie(attempt, `sent more of ${source} than it announced`);
+      if (bytes.length === 0) throw lie(attempt, `sent less of ${source} than it announced`);
       await file.write(bytes, 0, bytes.length, offset);
       offset += bytes.length;
     }
@@ -206,7 +206,7 @@ const FLOOR = { bytes: 100e6, part: 0.02 };
 async function keepSpace(path: string): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(dirname(path));
   if (bavail * bsize < Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize))
-    throw new GryphusError('disk-full', `There is no room for the results: ${dirname(path)} is nearly full.`);
+    throw new GryphusError('disk-full', `There is no space for the results: ${dirname(path)} is nearly full.`);
 }
 
 async function sizeOf(path: string): Promise<number> {

@@ -20,7 +20,9 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
   const workers = [...centralManager.collector.all()];
   const { cpus, memoryMb } = kind.size;
   const local =
-    centralManager.localTrouble === undefined ? [] : [`This machine's cannot start: ${centralManager.localTrouble}.`];
+    centralManager.localTrouble === undefined
+      ? []
+      : [`This machine's worker cannot start: ${centralManager.localTrouble}.`];
   if (workers.length === 0) return { lines: [NO_WORKERS, ...local], wants: { cpus, memoryMb } };
   const reasons = new Map<string, number>();
   for (const worker of workers) {
@@ -49,7 +51,7 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
 }
 
 const NOT_ACCEPTED = "not accepted by the job's requirements";
-const NOT_TAKEN = 'its START policy does not take the job';
+const NOT_TAKEN = 'its START policy rejects the job';
 
 /**
  * Which Requirements clauses rule out which workers, considering their full size: resources in use are reported
@@ -61,7 +63,7 @@ function clauses(kind: Autocluster, workers: readonly Worker[]): string[] {
 }
 
 function shortage(jobs: number, free: number, all: number): string {
-  const wait = jobs === 1 ? 'No other of its kind waits; for it' : `${jobs} jobs of its kind wait; for them`;
+  const wait = jobs === 1 ? 'No other job like it is waiting; for it' : `${jobs} jobs like it are waiting; for them`;
   const busy = all - free;
   const used = busy > 0 ? ` and ${busy} that ${busy === 1 ? 'is' : 'are'} in use` : '';
   const short = Math.max(0, jobs - free);
@@ -103,13 +105,13 @@ function lasts({ seen, mean }: Autocluster, worker: Worker): boolean {
 
 function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): string {
   if (!kind) return 'not known';
-  if (!worker.connected) return 'away, what runs there is waited for';
+  if (!worker.connected) return 'disconnected; waiting for what runs there';
   if (worker.draining) return 'draining';
-  if (worker.silent) return 'silent for a while: it is given nothing more until it is heard again';
+  if (worker.silent) return 'silent for a while: it gets no more jobs until it reports again';
   if (!hasSpace(worker)) return 'its disk is full';
   const short = shortOf(kind.size, freeNow(worker));
   const never = shortOf(kind.size, worker.size);
-  if (never !== undefined) return `too small: the job asks for ${never.replace(' free', '')}`;
+  if (never !== undefined) return `too small: the job requests ${never.replace(' free', '')}`;
   const contained = runtimeMissing(kind, worker);
   if (contained !== undefined) return contained;
   const matchmaker = new Matchmaker();

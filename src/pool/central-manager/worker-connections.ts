@@ -35,7 +35,7 @@ const LOCAL_PING = 4;
 const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
 /** The maximum length of a worker's name, in characters. */
 const MOST_NAME = 255;
-const ANOTHER = 'it came back by another connection';
+const ANOTHER = 'it reconnected by another connection';
 
 export interface CentralManagerWorkersOptions {
   readonly agent: string;
@@ -86,7 +86,7 @@ export class CentralManagerWorkers {
     let denied = false;
     const deny = (message: string) => {
       denied = true;
-      this.#options.log('a worker was turned away', { message });
+      this.#options.log('a worker was refused', { message });
       channel.send({ t: 'denied', message });
       channel.close(message);
     };
@@ -105,18 +105,18 @@ export class CentralManagerWorkers {
             proof: proof(known, 'central-manager', mine, message.nonce),
           });
         }
-        if (message.t !== 'proof' || !hello) throw new Error('no proof came');
+        if (message.t !== 'proof' || !hello) throw new Error('no proof arrived');
         if (!token || !isProof(message.proof, proof(token, 'worker', mine, hello.nonce)))
-          return deny('the token is not one of this agent, or its time is over');
+          return deny("the token is not one of this agent's, or it has expired");
         clearTimeout(late);
-        if (!this.#options.tokens.bind(token, hello.instance)) return deny('its token has let in another worker');
+        if (!this.#options.tokens.bind(token, hello.instance)) return deny('another worker has already used its token');
         instance = identityOf(token, hello.instance);
         this.#welcome(instance, token, channel, message);
       },
       (message) => {
         clearTimeout(late);
         if (instance !== undefined) this.#lost(instance, channel, message);
-        else if (!denied) this.#options.log('a worker was turned away', { message });
+        else if (!denied) this.#options.log('a worker was refused', { message });
       },
     );
   }
@@ -157,7 +157,7 @@ export class CentralManagerWorkers {
       connected.quiet = channel.heardAt > connected.heardAt ? 0 : connected.quiet + 1;
       connected.heardAt = channel.heardAt;
       this.#silence(instance, connected.quiet >= QUIET.silent);
-      if (connected.quiet >= QUIET.dead) channel.close('it does not say anything any more');
+      if (connected.quiet >= QUIET.dead) channel.close('it has stopped reporting');
       // Its messages may take long to reach us; the pong tells it that we are here.
       else if (connected.quiet >= QUIET.ask) channel.send({ t: 'pong', n: 0 });
     }
@@ -168,7 +168,7 @@ export class CentralManagerWorkers {
     const worker = centralManager.collector.get(instance);
     if (!worker || worker.silent === silent) return;
     worker.silent = silent;
-    log(silent ? 'a worker is silent, and given nothing more' : 'a worker is heard again', { worker: worker.name });
+    log(silent ? 'a worker is silent and gets no more jobs' : 'a worker reports again', { worker: worker.name });
     if (!silent) centralManager.tick();
   }
 
@@ -179,7 +179,7 @@ export class CentralManagerWorkers {
   }
 
   close(): void {
-    for (const { channel } of this.#connected.values()) channel.close('the agent ends');
+    for (const { channel } of this.#connected.values()) channel.close('the agent is shutting down');
   }
 
   #welcome(
@@ -209,7 +209,7 @@ export class CentralManagerWorkers {
       host,
     );
     channel.send({ t: 'welcome', agent, site: token.site, lease, ping: token.local ? LOCAL_PING : PING });
-    log('a worker came', { worker: name, site: token.site, attempts: message.attempts.length });
+    log('a worker connected', { worker: name, site: token.site, attempts: message.attempts.length });
     centralManager.join(worker, message.attempts);
     if (token.local && !this.#localWanted) this.#drain(instance);
     for (const look of this.#awaited) look(instance, asking);
@@ -277,7 +277,7 @@ export class CentralManagerWorkers {
     this.#connected.delete(instance);
     connected.asking.end(message);
     this.#options.shells.away(instance);
-    this.#options.log('a worker is away', { instance, message });
+    this.#options.log('a worker disconnected', { instance, message });
     this.#options.centralManager.leave(instance);
   }
 

@@ -142,7 +142,7 @@ export class CentralManagerHearing {
       case 'not-arrived':
         if (attempt.cancelling === 'remove' || attempt.cancelling === 'if-not-started')
           return this.#table.withdraw(attempt);
-        return this.#table.again(attempt, 'its worker was cut off before it heard of it');
+        return this.#table.again(attempt, 'its worker lost the connection before it received the job');
       case 'there':
         if (this.#table.collector.keep(worker, attempt) && attempt.kind)
           this.#table.priorities.use(attempt.kind.owner, attempt.kind.size.cpus);

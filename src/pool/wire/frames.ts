@@ -70,7 +70,7 @@ function parse(text: string): Message {
   }
   if (typeof value === 'object' && value !== null && 't' in value && typeof value.t === 'string')
     return value as Message;
-  throw new GryphusError('protocol-error', 'A frame is no message.');
+  throw new GryphusError('protocol-error', 'A frame is not a message.');
 }
 
 /**

@@ -14,7 +14,7 @@ export function shellText(command: string | undefined, tty: Terminal | undefined
     'if command -v script >/dev/null 2>&1; then',
     `  exec script -qefc ${shellWords([inside])} /dev/null`,
     'fi',
-    "echo 'gryphus: there is no script(1) here, and so no terminal.' >&2",
+    "echo 'gryphus: script(1) is not installed here, so there is no terminal.' >&2",
     text,
   ].join('\n');
 }

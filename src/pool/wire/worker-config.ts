@@ -66,14 +66,14 @@ export type WorkerConfig = Read<typeof workerConfig>;
 /** Reads a worker's configuration. Throws a GryphusError 'bad-config' that says what is wrong with it. */
 export function readWorkerConfig(file: string): WorkerConfig {
   const bad = (message: string) => new GryphusError('bad-config', `${file}: ${message}`);
-  if ((statSync(file).mode & 0o077) !== 0) throw bad(`others can read it. Close it: chmod 600 '${file}'`);
+  if ((statSync(file).mode & 0o077) !== 0) throw bad(`others can read it. Run: chmod 600 '${file}'`);
   let value: unknown;
   try {
     value = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     throw bad('it is not JSON.');
   }
-  if (typeof value !== 'object' || value === null) throw bad('it is no object.');
+  if (typeof value !== 'object' || value === null) throw bad('it is not an object.');
   const { data, error } = workerConfig.safeParse({ dir: '.', ...value });
   if (error) throw bad(error.issues.map(({ path, message }) => `'${path.join('.')}': ${message}`).join('; '));
   if (data.socket === undefined && data.ways === undefined && data.waysFile === undefined)

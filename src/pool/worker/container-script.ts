@@ -76,7 +76,7 @@ export function containerScript(
     BATCH_SYSTEM: 'Gryphus',
   };
   if (place.image !== undefined && !mountable(place.image))
-    throw cannot(`${runtime.kind} cannot use an image of the path '${place.image}'`);
+    throw cannot(`${runtime.kind} cannot use an image with the path '${place.image}'`);
   const cwd = place.cwd ?? inside;
   const parts: Parts = { key, spec, runtime, place, mounts, cwd, variables };
   const { env, text } = runtime.kind === 'apptainer' ? apptainer(parts) : engine(parts);
@@ -209,7 +209,7 @@ function engineImage({ spec, place }: Parts): string[] {
   const { image, alwaysPull } = spec.container;
   if (image.kind === 'registry') {
     const name = image.name.replace(/^docker:(\/\/)?/, '');
-    if (name === '' || name.startsWith('-')) throw cannot(`'${image.name}' is no image's name`);
+    if (name === '' || name.startsWith('-')) throw cannot(`'${image.name}' is not the name of an image`);
     const pull = `"$run" pull --quiet "$image" </dev/null >/dev/null || exit ${NO_IMAGE}`;
     const there = '"$run" image inspect "$image" </dev/null >/dev/null 2>&1';
     // A short name refers to docker's registry, unless there is a local image with that name.
@@ -271,9 +271,9 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
   const prefix = runtime.program.endsWith('/singularity') ? 'SINGULARITYENV_' : 'APPTAINERENV_';
   const evaluates = !runtime.flags.includes('--no-eval');
   for (const [name, value] of Object.entries(variables)) {
-    if (!IDENTIFIER.test(name)) throw cannot(`${runtime.kind} cannot be given a variable of the name '${name}'`);
+    if (!IDENTIFIER.test(name)) throw cannot(`${runtime.kind} cannot pass a variable named '${name}'`);
     if (evaluates && /[$`]/.test(value))
-      throw cannot(`${runtime.kind} ${runtime.version} would have a shell evaluate the variable ${name}`);
+      throw cannot(`${runtime.kind} ${runtime.version} would let a shell evaluate the variable ${name}`);
   }
   const program = place.program === '' ? [] : [place.program];
   const words = [
@@ -344,10 +344,10 @@ function envFile({ runtime, variables }: Parts): {
   for (const [name, value] of Object.entries(variables)) {
     const line = `${name}=${value}`;
     if (/[\s=]/.test(name) || name === '' || name.startsWith('#'))
-      throw cannot(`${runtime.kind} cannot be given a variable of the name '${name}'`);
+      throw cannot(`${runtime.kind} cannot pass a variable named '${name}'`);
     if (!/[\r\n]/.test(value) && line.length < LONGEST) file += `${line}\n`;
     else if (IDENTIFIER.test(name) && !RUNTIMES_OWN.test(name)) named[name] = value;
-    else throw cannot(`${runtime.kind} cannot be given the variable ${name} with a line end in it`);
+    else throw cannot(`${runtime.kind} cannot pass the variable ${name}, which contains a line break`);
   }
   return { file, named };
 }

@@ -60,8 +60,9 @@ export class Containers {
     this.#found = await findRuntimes({ dir, env: this.#env });
     const { runtimes, why } = this.#found;
     this.#ad = runtimeAd(this.#found);
-    for (const { kind, version, flags } of runtimes) log(`runs containers by ${kind} ${version} (${flags.join(' ')})`);
-    for (const message of why) log(`cannot run containers by ${message}`);
+    for (const { kind, version, flags } of runtimes)
+      log(`runs containers with ${kind} ${version} (${flags.join(' ')})`);
+    for (const message of why) log(`cannot run containers with ${message}`);
     for (const { kind, program } of runtimes) if (kind !== 'apptainer') await this.#sweep(kind, program);
   }
 
@@ -133,7 +134,7 @@ export class Containers {
   async #remove(kind: 'podman' | 'docker', program: string, name: string): Promise<void> {
     const options = { env: this.#env, timeoutMs: REMOVE_MS };
     const end = await runBriefly([program, ...removal(kind), name], options);
-    if (end.code !== 0) this.#options.log(`the container ${name} is left behind: ${end.message}`);
+    if (end.code !== 0) this.#options.log(`the container ${name} was left behind: ${end.message}`);
   }
 
   /** Removes our containers on this host whose attempts' directories no longer exist. */

@@ -81,7 +81,7 @@ async function tried(kind: Runtime['kind'], program: string, look: Look): Promis
   const version = /\d+(\.\d+)+[^\s,]*/.exec(said.stdout)?.[0] ?? '';
   if (!mountable(look.dir)) return `it cannot mount the directory '${look.dir}'`;
   const text = probeProgram(arch());
-  if (!text) return `there is nothing to try it with on ${arch()}`;
+  if (!text) return `there is no test image for ${arch()}`;
   const dir = mkdtempSync(join(look.dir, PROBE));
   try {
     const places = { image: join(dir, 'image'), work: join(dir, 'work') };
@@ -120,7 +120,7 @@ async function triedEach(
     first ??= failure;
     if (performance.now() > until) break;
   }
-  return first ?? 'it could not be tried';
+  return first ?? 'it could not be tested';
 }
 
 /**
@@ -147,8 +147,8 @@ async function withSif(runtime: Runtime, image: string, work: string, env: NodeJ
 function failureOf(end: BriefEnd, path: string): string | undefined {
   if (end.code !== 0) return end.message === '' ? `a container ended with ${end.code}` : end.message;
   const made = statSync(path, { throwIfNoEntry: false });
-  if (!made) return 'what a container writes is not here';
-  return made.uid === process.getuid?.() ? undefined : 'what a container writes is not ours';
+  if (!made) return 'files that a container writes are not visible here';
+  return made.uid === process.getuid?.() ? undefined : 'files that a container writes do not belong to us';
 }
 
 /** Sets of flags that it may need, or may not support, here; best first. */

@@ -135,7 +135,7 @@ export class Link {
     if (message.t === 'challenge') {
       // The agent, too, must prove that it knows the secret: a stranger on its port gets nothing from us.
       if (!isProof(message.proof, proof(token, 'central-manager', message.nonce, mine)))
-        throw new Error('the answer did not come from the agent');
+        throw new Error('the answer is not from the agent');
       const answer = proof(token, 'worker', message.nonce, mine);
       const attempts = this.#options.held();
       channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size: size(), boot, attempts });

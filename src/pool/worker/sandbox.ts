@@ -173,7 +173,7 @@ function uncopied(blob: Blob, part: string, cause: unknown): unknown {
 }
 
 function changed(blob: Blob, cause?: unknown): GryphusError {
-  return new GryphusError('input-missing', `${blob.path} is not what it was when the job was prepared.`, { cause });
+  return new GryphusError('input-missing', `${blob.path} has changed since the job was prepared.`, { cause });
 }
 
 function digestOf(path: string): string {
@@ -248,7 +248,7 @@ export function foreignNames(work: string, { inputs }: RunSpec): string[] {
 
 function placeFile(file: SiteFile, to: string, executable: boolean, cache: BlobCache): void {
   if (file.kind === 'there') {
-    if (!existsSync(file.path)) throw new GryphusError('input-missing', `The input ${file.path} is not there.`);
+    if (!existsSync(file.path)) throw new GryphusError('input-missing', `The input ${file.path} does not exist.`);
     symlinkSync(file.path, to);
     return;
   }

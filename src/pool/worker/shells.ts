@@ -55,7 +55,7 @@ export class Shells {
     const { find, env, say } = this.#options;
     const run = find(key);
     if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
-      return say({ t: 'shell-over', shell, status: FAILED, message: 'The job does not run here now.' });
+      return say({ t: 'shell-over', shell, status: FAILED, message: 'The job is not running here.' });
     const { spec } = run.record;
     const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
     const own = { [KEY_VARIABLE]: key, _CONDOR_SCRATCH_DIR: run.dir.work, ...(tty && { TERM: tty.term }) };
@@ -71,7 +71,7 @@ export class Shells {
     this.#pump(shell, 'stderr', child.stderr);
     child.once('error', (error) => this.#over(shell, FAILED, `It could not be started: ${error.message}.`));
     child.once('close', (code, name) => {
-      const message = name === null ? undefined : `It was ended by ${name}.`;
+      const message = name === null ? undefined : `It was killed by ${name}.`;
       this.#over(shell, code ?? FAILED, message);
     });
   }

@@ -44,7 +44,7 @@ const FOLLOW_MS = 250;
 const LOOK_MS = 1000;
 /** After a run longer than this, in seconds, leftover processes are killed before its end is reported. */
 const SWEEP_FIRST = 1;
-const BEHIND = 'what was to run before it takes longer than was thought';
+const BEHIND = 'the job before it takes longer than expected';
 
 /**
  * A worker's execution side: its slots, the claims on them, and the runs. Every promise is on disk first, so that the
@@ -187,7 +187,7 @@ export class Startd {
     const no = this.#draining ?? full ?? this.#claims.admit(start, this.#kinds.get(start.kind));
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
-    if (!base) return this.#gone(start.key, 'never-started', 'its description has not come');
+    if (!base) return this.#gone(start.key, 'never-started', 'its description has not arrived');
     const spec = 'base' in start.spec ? derived(base, start.spec) : start.spec;
     const { key, claim, size, lease } = start;
     const record = { key, claim, size, lease, spec: this.#options.sharesHome ? spec : { ...spec, shared: undefined } };

@@ -89,7 +89,7 @@ export class WorkerClaims {
    */
   admit(start: { readonly claim: string; readonly size: Size }, job: ClassAd | undefined): string | undefined {
     const held = this.#claims.get(start.claim);
-    if (!job) return 'its kind is not known';
+    if (!job) return 'its claim is not known';
     if (held) {
       const short = shortOf(start.size, held.size);
       return short === undefined ? undefined : `the claim is smaller: ${short}`;
@@ -99,11 +99,11 @@ export class WorkerClaims {
     const left = this.#free;
     const free = { ...left, diskKb: Math.min(left.diskKb, kb) };
     const short = shortOf(start.size, free);
-    if (short !== undefined) return `it asks for ${short}`;
+    if (short !== undefined) return `it requests ${short}`;
     const matchmaker = new Matchmaker();
     const machine = offerAd(this.#machineNow(), free);
-    if (!matchmaker.accepts(machine, job)) return "the machine's START policy does not take it";
-    if (!matchmaker.accepts(job, machine)) return "the job's requirements do not take this machine";
+    if (!matchmaker.accepts(machine, job)) return "the machine's START policy rejects it";
+    if (!matchmaker.accepts(job, machine)) return "the job's requirements reject this machine";
     this.#claims.set(start.claim, fresh(start.size, undefined));
     return undefined;
   }

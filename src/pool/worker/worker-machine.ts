@@ -51,7 +51,7 @@ export class WorkerMachine {
     try {
       config = readWorkerConfig(file);
     } catch (thrown) {
-      log(`${asError(thrown).message} What was said before stays in force.`);
+      log(`${asError(thrown).message} The previous settings stay in force.`);
       return false;
     }
     this.limitMemory = config.limitMemory === true;

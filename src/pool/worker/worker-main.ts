@@ -25,7 +25,7 @@ async function main(file: string): Promise<number> {
     environment: process.env,
     log,
   });
-  log(`ends: ${message}`);
+  log(`exits: ${message}`);
   return exit;
 }
 

@@ -103,9 +103,9 @@ export async function runWorker(
         else if ('shell' in message) shells.take(message, bytes);
         else startd.take(message);
       },
-      onUp: (site) => options.log(`the agent let it in, as of ${site}`),
+      onUp: (site) => options.log(`connected to the agent, as a worker of ${site}`),
       onDown: (message) => {
-        options.log(`the agent is away: ${message}`);
+        options.log(`the agent is not reachable: ${message}`);
         startd.dropWaiting();
         shells.close();
       },
@@ -194,10 +194,10 @@ async function answer(startd: Startd, ask: Ask, say: (message: FromWorker, bytes
   const run = startd.find(ask.key);
   const dir = run?.dir;
   try {
-    if (!dir) throw new Error(`there is nothing of ${ask.key} here`);
+    if (!dir) throw new Error(`there are no files of ${ask.key} here`);
     if (ask.what === 'read')
       return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
-    if (ask.what !== 'files') throw new Error(`'${ask.what}' cannot be asked here`);
+    if (ask.what !== 'files') throw new Error(`'${ask.what}' is not supported here`);
     const { files, ...others } =
       ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
     say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, ...others });

@@ -48,7 +48,7 @@ function parseAnswer(answer: Buffer, label: string): FoundLetter[] {
     if (line === 'end') return found;
     const [, worker, name, size] = /^letter ([^/ ]+)\/([^/ ]+) (\d+)$/.exec(line) ?? [];
     if (end === -1 || worker === undefined || name === undefined) {
-      throw new GryphusError('protocol-error', `The mailboxes on ${label} gave an answer that is not whole.`);
+      throw new GryphusError('protocol-error', `The mailboxes on ${label} gave an incomplete answer.`);
     }
     at = end + 1 + Number(size);
     found.push({ worker, name, bytes: answer.subarray(end + 1, at) });

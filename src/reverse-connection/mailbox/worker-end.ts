@@ -69,7 +69,7 @@ class WorkerEnd {
     for (const name of await readdir(this.#box)) {
       const found = parseBoxFile(name);
       if (found?.link !== this.#link) continue;
-      if (found.kind === 'over') throw new Error('the agent knows nothing of this link');
+      if (found.kind === 'over') throw new Error('the agent does not know this link');
       if (found.kind !== 'letter' || found.direction !== 'down') continue;
       this.letters.arrived({ seq: found.seq, bytes: await readFile(join(this.#box, name)) });
       await rm(join(this.#box, name), { force: true });

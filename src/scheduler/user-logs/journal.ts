@@ -227,7 +227,7 @@ export class LogJournal {
   async #bytes({ offset, length }: Place): Promise<Buffer> {
     const bytes = Buffer.alloc(length);
     const { bytesRead } = await this.#file.read(bytes, 0, length, offset);
-    if (bytesRead < length) throw new GryphusError('internal', `${this.#path} ends before its time.`);
+    if (bytesRead < length) throw new GryphusError('internal', `${this.#path} is truncated.`);
     return bytes;
   }
 
@@ -311,7 +311,7 @@ async function syncDir(path: string): Promise<void> {
 
 function refused(path: string, thrown: unknown): unknown {
   if (!/ENOSPC|EDQUOT/.test(asError(thrown).message)) return thrown;
-  return new GryphusError('disk-full', `${path} cannot be written: no room on its disk.`, {
+  return new GryphusError('disk-full', `${path} cannot be written: no space left on its disk.`, {
     cause: thrown,
     suggestions: ['Free some space there; pending events are written then.'],
   });

@@ -257,7 +257,7 @@ export class UserLogs {
     const { journal, keepForMs, onTrouble } = this.#options;
     const since = journal.since(path);
     if (since === undefined || Date.now() - since < keepForMs()) return;
-    onTrouble(path, 'what it was owed is forgotten now: it could not be written for too long (history.keep_for)');
+    onTrouble(path, 'its pending events are discarded: it could not be written for longer than history.keep_for');
     await journal.done(new Map([[path, Number.POSITIVE_INFINITY]]));
     this.#troubles.delete(path);
   }

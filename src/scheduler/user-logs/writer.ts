@@ -76,7 +76,7 @@ export class WriterProcess implements LogWriter {
   close(): void {
     this.#closed = true;
     this.#child?.kill('SIGKILL');
-    for (const work of this.#waiting.splice(0)) work.reject(new NotTried('the agent ends'));
+    for (const work of this.#waiting.splice(0)) work.reject(new NotTried('the agent is shutting down'));
   }
 
   #do(task: Task, deadline: number): Promise<Answer> {
@@ -159,7 +159,7 @@ export class WriterProcess implements LogWriter {
     for (const work of cut.reverse()) {
       clearTimeout(work.timer);
       work.deaths += 1;
-      if (this.#closed) work.reject(new NotTried('the agent ends'));
+      if (this.#closed) work.reject(new NotTried('the agent is shutting down'));
       else if (work.deaths >= DEATHS) work.reject(new Error('the process that writes it died'));
       else this.#waiting.unshift(work);
     }

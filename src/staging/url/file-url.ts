@@ -20,18 +20,18 @@ export function parseFileUrl(text: string, schemes: readonly string[]): URL {
   try {
     url = new URL(text);
   } catch {
-    throw bad('cannot be read', 'Write it as https://host/path/file, odd characters as %XX.');
+    throw bad('cannot be read', 'Write it as https://host/path/file, with special characters as %XX.');
   }
   const scheme = schemeOf(url);
   if (!schemes.includes(scheme)) {
     throw bad(`has the scheme '${scheme}', which cannot be fetched`, `Use one of ${schemes.join(', ')}.`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw bad('has a log-in in it, where every list of jobs would show it', `Leave it out: ${netrcLine(url.hostname)}`);
+    throw bad('contains a log-in, which every list of jobs would show', `Leave it out: ${netrcLine(url.hostname)}`);
   }
-  if (url.hostname === '') throw bad('names no host', 'Write it as https://host/path/file.');
+  if (url.hostname === '') throw bad('has no host', 'Write it as https://host/path/file.');
   const path = decoded(url.pathname);
-  if (path === undefined) throw bad('has a % that no two hexadecimal digits follow', 'Write the % itself as %25.');
+  if (path === undefined) throw bad('has a % without two hexadecimal digits after it', 'Write the % itself as %25.');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: a line end would start a new FTP command
   if (/[\0-\x1f\x7f]/.test(path)) throw bad('has a control character in its path', 'Give the file another name.');
   return url;
@@ -41,7 +41,7 @@ export function parseFileUrl(text: string, schemes: readonly string[]): URL {
 export function fileNameOf(url: URL): string {
   const name = decoded(url.pathname)?.split('/').at(-1) ?? '';
   if (name !== '' && name !== '.' && name !== '..') return name;
-  throw new GryphusError('bad-input', `The URL ${withoutLogin(url.href)} names no file.`, {
+  throw new GryphusError('bad-input', `The URL ${withoutLogin(url.href)} has no file name.`, {
     suggestions: ['Name the file at its end; directories cannot be fetched.'],
   });
 }

@@ -39,7 +39,7 @@ export const ftpFetcher: UrlFetcher = {
       const after = await lookOf(client, path);
       if (after.bytes !== before.bytes || after.version !== before.version || size !== after.bytes) {
         await part.drop();
-        throw unreachable(url, `${size} bytes came of ${after.bytes}, or it was changed on the way`);
+        throw unreachable(url, `${size} bytes arrived of ${after.bytes}, or it changed during the transfer`);
       }
       await part.finish();
       return { version: before.version, same: false };

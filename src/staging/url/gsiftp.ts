@@ -43,7 +43,7 @@ export const gsiftpFetcher = {
       const { size } = await stat(part.path);
       if (size !== before.bytes || (said !== undefined && said !== (await contentOf(part.path)))) {
         await part.drop();
-        throw unreachable(url, 'what came is not what the server has, or it was changed on the way');
+        throw unreachable(url, "the received file differs from the server's, or it changed during the transfer");
       }
       await part.finish();
       return { version: before.version, same: false };
@@ -65,7 +65,7 @@ export const gsiftpFetcher = {
       const said = await checksum(client, waiting);
       if (said !== undefined && said !== digest) {
         await client.remove(waiting, true);
-        throw unreachable(url, 'what arrived is not what was sent');
+        throw unreachable(url, 'the file at the server differs from what was sent');
       }
       await client.rename(waiting, path).catch(async () => {
         // Some servers do not rename onto an existing file.
@@ -154,9 +154,9 @@ function meaning(url: URL, direction: Direction, thrown: unknown): GryphusError 
   const code = thrown instanceof FTPError || thrown instanceof GsiFtpRefusal ? thrown.code : undefined;
   if (code === undefined)
     return String((error as NodeJS.ErrnoException).code).startsWith('ERR_SSL')
-      ? refused(url, direction, 'the server does not take our proxy')
+      ? refused(url, direction, 'the server does not accept our proxy')
       : ofConnection(url, direction, error);
-  if (code === 530 || code === 535) return refused(url, direction, `the server does not let us in (${message})`);
+  if (code === 530 || code === 535) return refused(url, direction, `the server refused the log-in (${message})`);
   if (code === 552) return unreachable(url, message, error);
   return code >= 500 ? refused(url, direction, message) : unreachable(url, message, error);
 }

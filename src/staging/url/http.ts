@@ -67,7 +67,7 @@ async function attempt(url: URL, part: Part, options: UrlOptions): Promise<Fetch
   if (message.statusCode === 416) {
     message.resume();
     await part.drop();
-    return unreachable(url, 'the content has changed on the way');
+    return unreachable(url, 'the content changed during the transfer');
   }
   good(url, 'fetch', answer, options);
   const version = versionOf(message);
@@ -76,7 +76,7 @@ async function attempt(url: URL, part: Part, options: UrlOptions): Promise<Fetch
   if (message.statusCode === 206 && firstByte(message) !== start) {
     message.destroy();
     await part.drop();
-    return unreachable(url, 'it sent another range than was asked for');
+    return unreachable(url, 'it sent a different range than requested');
   }
   try {
     await part.write(start, (file) => pipeline(message, file));
@@ -105,13 +105,13 @@ async function verify(
 ): Promise<GryphusError | undefined> {
   const length = message.headers['content-length'];
   const { size } = await stat(part.path);
-  if (length !== undefined && size !== start + Number(length)) return unreachable(url, 'it ended early');
+  if (length !== undefined && size !== start + Number(length)) return unreachable(url, 'it was cut short');
   const total = /\/(\d+)$/.exec(message.headers['content-range'] ?? '')?.[1];
-  if (total !== undefined && size !== Number(total)) return unreachable(url, 'it ended early');
+  if (total !== undefined && size !== Number(total)) return unreachable(url, 'it was cut short');
   const said: Digest | undefined = digestOf(message.headers, message.statusCode === 206);
   if (said === undefined || (await sameDigest(part.path, said))) return undefined;
   await part.drop();
-  return unreachable(url, `what came has not the ${said.name} that the server says`);
+  return unreachable(url, `what arrived does not have the ${said.name} that the server announced`);
 }
 
 /**

@@ -7,27 +7,27 @@ export type Direction = 'fetch' | 'store';
 export function unreachable(url: URL, why: string, cause?: unknown): GryphusError {
   return new GryphusError('url-unreachable', `${shown(url)} cannot be reached now: ${why}.`, {
     ...(cause === undefined ? {} : { cause }),
-    suggestions: ['It is tried again; see whether the server is there.'],
+    suggestions: ['It is retried automatically; check whether the server is running.'],
   });
 }
 
 /** The server gave a refusal that will not change by itself. */
 export function refused(url: URL, direction: Direction, message: string): GryphusError {
   if (direction === 'store') {
-    return new GryphusError('output-unwritable', `${shown(url)} does not take the output: ${message}.`, {
-      suggestions: ['Remedy that, then `gryphus release` the job: its results wait at the site.'],
+    return new GryphusError('output-unwritable', `${shown(url)} did not accept the output: ${message}.`, {
+      suggestions: ['Fix that, then `gryphus release` the job: its results wait at the site.'],
     });
   }
   return new GryphusError('input-missing', `The input ${shown(url)} could not be downloaded: ${message}.`, {
-    suggestions: ['Remedy that (or correct the URL with `gryphus edit`), then `gryphus release` the job.'],
+    suggestions: ['Fix that (or correct the URL with `gryphus edit`), then `gryphus release` the job.'],
   });
 }
 
 /** The log-in is missing or wrong. */
 export function needsLogin(url: URL, direction: Direction, had: boolean, message: string): GryphusError {
   const why = had
-    ? `the log-in of netrc for ${url.hostname} is refused (${message})`
-    : `it wants a log-in (${message})`;
+    ? `the log-in from netrc for ${url.hostname} is refused (${message})`
+    : `it requires a log-in (${message})`;
   const error = refused(url, direction, why);
   const remedy = had ? 'Correct it there' : `For a log-in ${netrcLine(url.hostname).replace(/\.$/, '')}`;
   return new GryphusError(error.code, error.message, {
@@ -63,7 +63,7 @@ export function ofConnection(url: URL, direction: Direction, thrown: unknown): G
   if (thrown instanceof GryphusError) return thrown;
   const error: NodeJS.ErrnoException = asError(thrown);
   if (error.code !== undefined && NEVER.has(error.code)) {
-    const found = refused(url, direction, `the certificate of ${url.hostname} is not believed (${error.message})`);
+    const found = refused(url, direction, `the certificate of ${url.hostname} is not trusted (${error.message})`);
     return new GryphusError(found.code, found.message, {
       cause: error,
       suggestions: ['Name its authority in config.toml: [urls] ca = "/path/ca.pem"', ...found.suggestions],

@@ -45,7 +45,8 @@ function group(job: JobMaker): string | undefined {
 }
 
 function checkName(job: JobMaker, command: string, name: string): void {
-  if (/[ \t\n\v\f\r]/.test(name)) throw job.fault(command, `Invalid ${command}: ${name}`, ['It must have no blanks.']);
+  if (/[ \t\n\v\f\r]/.test(name))
+    throw job.fault(command, `Invalid ${command}: ${name}`, ['It must not contain blanks.']);
 }
 
 export function accounting(owner: string): Step {

@@ -24,7 +24,7 @@ export const amounts: Step = {
       const value = job.draft.value(attribute);
       if (value === undefined) {
         if (attr.kind === 'expr' && /^\w+$/.test(attr.text) && !/^undefined$/i.test(attr.text)) {
-          job.warn(`${command} = ${attr.text}: the job has no such attribute, so it asks for none.`, command);
+          job.warn(`${command} = ${attr.text}: the job has no such attribute, so nothing is requested.`, command);
         }
         continue;
       }

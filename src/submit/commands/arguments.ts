@@ -32,7 +32,7 @@ function words(job: JobMaker, text: string, onlyV2: boolean, command: string, at
   throw job.fault(
     command,
     `${parsed.reason}\nThe full arguments you specified were: ${text}`,
-    ["In the new syntax all arguments stand in double quotes; ' groups, and \" or ' inside is written twice."],
+    ["In the new syntax, all arguments are in double quotes; ' groups, and \" or ' inside is written twice."],
     attribute,
   );
 }

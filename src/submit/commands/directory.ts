@@ -9,7 +9,7 @@ export const initialDirectory: Step = {
     const name = job.param('initialdir', 'Iwd') ?? job.param('initial_dir', 'job_iwd');
     const path = compressPath(name === undefined ? job.scope.cwd : absolutePath(name, job.scope.cwd));
     if (name !== undefined && !job.scope.late && !job.world.look(path)?.directory) {
-      throw job.fault('initialdir', `No such directory: ${path}`, ['Make it, or correct initialdir.'], 'Iwd');
+      throw job.fault('initialdir', `No such directory: ${path}`, ['Create it, or correct initialdir.'], 'Iwd');
     }
     job.iwd = path;
     job.setString('Iwd', path);

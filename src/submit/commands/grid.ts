@@ -31,7 +31,7 @@ function setName(job: JobMaker, command: string, attribute: string): void {
   if (value === undefined) return;
   const [, , bare] = /^(["'])(.*)\1$/s.exec(value) ?? [];
   if (bare !== undefined) {
-    throw job.fault(command, `${command} = ${value}: the quotes would be a part of the name`, [
+    throw job.fault(command, `${command} = ${value}: the quotes would be part of the name`, [
       `Write ${command} = ${bare}`,
     ]);
   }

@@ -13,7 +13,7 @@ const DEFAULTS = {
 } as const;
 
 const NUMBER = 'Write a number, or a ClassAd expression that gives one.';
-const GPUS = `${NUMBER} What kind they are to be, require_gpus says.`;
+const GPUS = `${NUMBER} Use require_gpus to choose the kind.`;
 const SIZE = 'Write a size like 512M, 1.5G or 2T, or a ClassAd expression that gives a number of';
 
 const MB = 2 ** 20;
@@ -88,15 +88,15 @@ function setDisk(job: JobMaker): void {
 function setCustom(job: JobMaker, command: string, resource: string): void {
   const text = job.param(command);
   if (text === undefined) {
-    throw job.fault(command, `${command} has no value`, [`Write how much is wanted, as in ${command} = 1.`]);
+    throw job.fault(command, `${command} has no value`, [`Write an amount, as in ${command} = 1.`]);
   }
   job.setExpr(`Request${resource}`, text, command);
   if (job.draft.literalNumber(`Request${resource}`) === 0) return;
   const waits = job.kind.universe === UNIVERSE.vanilla && job.gridType === '';
   job.warn(
     waits
-      ? `${command}: no machine of the pool says that it has ${resource}, and the job waits for one that does.`
-      : `${command} has no effect. Sites are not asked for ${resource}: use batch_extra_submit_args.`,
+      ? `${command}: no machine of the pool advertises ${resource}; the job waits for one that does.`
+      : `${command} has no effect. ${resource} is not requested from sites: use batch_extra_submit_args.`,
     command,
   );
 }

@@ -196,11 +196,11 @@ function refuseExecutable(job: JobMaker): void {
 function refuseOutside(job: JobMaker, command: string, other: string, names: readonly string[]): void {
   const outside = names.find((name) => plainName(name) === undefined);
   if (outside === undefined) return;
-  const how = outside.startsWith('/') ? 'is absolute' : "leads out of the job's directory";
+  const how = outside.startsWith('/') ? 'is absolute' : "is outside the job's directory";
   throw job.fault(
     command,
     `${command} names '${outside}', which ${how}.`,
-    ['Have the job copy it into its own directory, and name it as it is called there.'],
+    ['Have the job copy it into its own directory, and use the name that it has there.'],
     other,
   );
 }

@@ -56,7 +56,7 @@ function batch(texts: Record<string, string>): Parameters<UserLogs['append']>[0]
 }
 
 const content = (path: string) => readFileSync(path, 'utf8');
-/** All is written, or given up. */
+/** Everything is written, or discarded. */
 const settled = () => until(() => journal.isEmpty, 40_000);
 
 describe('user logs', () => {
@@ -118,12 +118,12 @@ describe('user logs', () => {
       const one = batch({ [path]: `event ${n}\n`.repeat(20_000) });
       expected += `event ${n}\n`.repeat(20_000);
       const appended = logs.append(one).catch(() => undefined);
-      // From before the journal has it to after all is done.
+      // From before the journal has it until all is done.
       await new Promise((resume) => setTimeout(resume, n * 12));
       if (n % 2 === 0) await end(logs);
       else for (const pid of pids.splice(-1)) process.kill(pid, 'SIGKILL');
       await appended;
-      // The batch is told again, unless it was accepted.
+      // The batch is delivered again unless it was accepted.
       const after = n % 2 === 0 ? await open() : logs;
       if (after.told(one.from) === undefined) await after.append(one);
       else expect(after.told(one.from)).toBe(one.last);
@@ -137,7 +137,7 @@ describe('user logs', () => {
     const logs = await open(100);
     await logs.append(batch({ [join(dir, 'never/log')]: 'a\n' }));
     await settled();
-    expect(told.at(-1)).toMatch(/could not be written for too long/);
+    expect(told.at(-1)).toMatch(/could not be written for longer than/);
   });
 });
 
@@ -166,7 +166,7 @@ describe.runIf(mounts)('a user log on a full disk', () => {
     try {
       writeFileSync(fat, Buffer.alloc(100_000));
     } catch {
-      // That was the purpose.
+      // This was the purpose.
     }
     await first.append(batch({ [path]: line('b') }));
     await first.append(batch({ [path]: line('c') }));
@@ -196,7 +196,7 @@ describe.runIf(canHang)('a file system that does not answer', () => {
     const all = (text: string) => batch(Object.fromEntries([...there, ...here].map((path) => [path, text])));
     const began = performance.now();
     await logs.append(all('a\n'));
-    // Those that were not begun when the first were found to hang are not tried one by one.
+    // Logs that had not been started when the first were found to hang are not tried one by one.
     expect(performance.now() - began).toBeLessThan(6000);
     for (const text of ['b\n', 'c\n']) {
       const again = performance.now();
@@ -206,7 +206,7 @@ describe.runIf(canHang)('a file system that does not answer', () => {
     await until(() => here.every((path) => existsSync(path) && content(path) === 'a\nb\nc\n'), 20_000);
     await until(() => logs.owed().count === 40, 20_000);
     expect(logs.owed().logs[0]?.error).toContain('does not answer');
-    // An end waits for nobody.
+    // Ending waits for nothing.
     await end(logs);
     hung.remedy();
     await open();
