@@ -12,7 +12,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
  * @param {(exported: Record<string, (...args: unknown[]) => Promise<void>>) => Promise<void>} work
  */
 export async function bundled(source, work) {
-  // Below the repository, so that the packages that stay outside of the bundle are found.
+  // Below the repository, so that packages outside the bundle are found.
   const out = mkdtempSync(join(root, 'node_modules/.gryphus-bench-'));
   const outfile = join(out, `${basename(source.pathname, '.ts')}.mjs`);
   try {
@@ -24,7 +24,7 @@ export async function bundled(source, work) {
       platform: 'node',
       target: 'node20',
       packages: 'external',
-      // What starts the parts of a test finds its files beside itself.
+      // Code that starts the parts of a test finds its files beside itself.
       define: { 'import.meta.dirname': JSON.stringify(join(root, 'test/agent')) },
     });
     await work(await import(pathToFileURL(outfile).href));

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** CPU seconds of all processes of the agent whose home this is, user and system (proc(5)). */
+/** CPU seconds of all processes of the agent with this home, user and system (proc(5)). */
 export function daemonCpu(agent: { readonly home: string }): number {
   return cpuOf(
     (pid) =>
@@ -9,17 +9,17 @@ export function daemonCpu(agent: { readonly home: string }): number {
   );
 }
 
-/** Of our shell in this directory at the site, and of what it has started and waited for. */
+/** For our shell in this directory at the site, and for what it has started and waited for. */
 export function siteCpu(siteDir: string): number {
   return cpuOf((pid) => isJobManager(pid, siteDir), true);
 }
 
-/** Of these, the shell that answers, without the one beside it that looks for news. */
+/** Of these, only the shell that answers, without the one beside it that looks for news. */
 export function answeringCpu(siteDir: string): number {
   return cpuOf((pid) => isJobManager(pid, siteDir) && !isJobManager(statOf(pid)[1] ?? '', siteDir), true);
 }
 
-/** Of one process, and of its children that it has waited for: some servers answer by a child. */
+/** For one process, and for its children that it has waited for: some servers answer in a child. */
 export function processCpu(pid: number): number {
   return cpuOf((name) => name === String(pid), true);
 }
@@ -38,13 +38,13 @@ function cpuOf(wanted: (pid: string) => boolean, children = false): number {
       ticks += Number(fields[11]) + Number(fields[12]);
       if (children) ticks += Number(fields[13]) + Number(fields[14]);
     } catch {
-      // It ended meanwhile.
+      // It exited in the meantime.
     }
   }
   return ticks / 100;
 }
 
-/** What stands after the command's name: the state, the parent and so on. */
+/** The fields after the command's name: the state, the parent and so on. */
 function statOf(pid: string): readonly string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');

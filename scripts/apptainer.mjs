@@ -1,5 +1,6 @@
-// apptainer for the tests. Debian has it since its release after bookworm: the package is taken from there, with the
-// libraries that it needs, into a directory of its own.
+// apptainer for the tests. Debian has included it since the release after bookworm: the package is taken from there,
+// with the
+// libraries that it needs, into a separate directory.
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { placeOf, startsWith, unpackPackages } from './other-debian.mjs';
@@ -13,7 +14,7 @@ export function apptainerPlace() {
   return join(placeOf('apptainer'), 'usr');
 }
 
-/** The directory of its program; `undefined`, and a line that says why: it could not be had. */
+/** The directory of its program; `undefined`, with a message, if it is not available. */
 export function needApptainer() {
   const place = apptainerPlace();
   if (existsSync(place)) return join(place, 'bin');
@@ -41,7 +42,7 @@ function told(why) {
   return undefined;
 }
 
-/** It finds its files by where its program is, which are made to use the libraries beside them. */
+/** It locates its files relative to its programs, which are made to use the libraries beside them. */
 function layOut(dir) {
   const usr = join(dir, 'usr');
   const final = apptainerPlace();

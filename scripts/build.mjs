@@ -1,6 +1,6 @@
-// Compiles src/ to dist/ and carries along what is not TypeScript: the site's shell programs and the queue's Lua. The
+// Compiles src/ to dist/ and copies what is not TypeScript: the site's shell programs and the queue's Lua. The
 // command line is bundled into dist/cli/, because loading hundreds of small modules takes longer than most commands do. The
-// new dist/ takes the old one's place only when it is whole.
+// new dist/ replaces the old one only when it is complete.
 import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -23,7 +23,7 @@ import needNode from './need-node.cjs';
 import { noticesOf } from './notices.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-/** Where to: another directory inside the checkout may be named. */
+/** The output directory: another one inside the checkout may be named. */
 const dist = join(root, process.env['GRYPHUS_DIST'] ?? 'dist');
 const fresh = join(root, `dist.${process.pid}.new`);
 const old = join(root, `dist.${process.pid}.old`);
@@ -36,7 +36,7 @@ try {
   rmSync(fresh, { recursive: true, force: true });
 }
 
-/** The compiler's exit status; dist/ is replaced only where that is 0. */
+/** The compiler's exit status; dist/ is replaced only if it is 0. */
 async function make() {
   const tsc = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', join(root, 'tsconfig.json'), '--outDir', fresh], {
     stdio: 'inherit',
@@ -60,7 +60,7 @@ async function make() {
   return 0;
 }
 
-/** Of the types only those stay that the library's speak of. */
+/** Only the types that the library's own types refer to are kept. */
 function pruneTypes() {
   const needed = new Set();
   const need = (file) => {
@@ -86,13 +86,16 @@ function common() {
     metafile: true,
     absWorkingDir: root,
     logLevel: 'warning',
-    // Native, optional, or of use to the daemons alone.
+    // Native, optional, or used only by the daemons.
     external: ['ssh2', 'cpu-features', 'bullmq', 'nodemailer', 'basic-ftp', 'pino', '*.node'],
     plugins: [{ name: 'own-places', setup: keepOwnPlaces }],
   };
 }
 
-/** dist/cli/: the commands and all that they load, in one file that is run out of a code cache; dist/dag-cli/: the DAG manager. */
+/**
+ * dist/cli/: the commands and everything they load, in one file that is run from a code cache; dist/dag-cli/: the DAG
+ * manager.
+ */
 async function bundle() {
   const cli = join(fresh, 'cli');
   const commands = await build({
@@ -103,16 +106,16 @@ async function bundle() {
     },
     outfile: join(cli, 'bundle.js'),
     format: 'cjs',
-    // A script out of the code cache has no import() of its own.
+    // A script from the code cache has no import() of its own.
     supported: { 'dynamic-import': false },
     define: { 'import.meta.url': 'ownUrl' },
     banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
   });
-  // In bytes that are characters it is read faster.
+  // A file of one-byte characters is read faster.
   const text = readFileSync(join(cli, 'bundle.js'), 'utf8');
   const ascii = text.replaceAll(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
   writeFileSync(join(cli, 'bundle.js'), ascii);
-  // One process for each DAG and sub-DAG: its start counts.
+  // There is one process for each DAG and sub-DAG, so its start-up time matters.
   const dag = await build({
     ...common(),
     entryPoints: [{ in: join(fresh, 'dag/main.js'), out: 'dag-manager' }],
@@ -150,11 +153,11 @@ function warmUp(built) {
     encoding: 'utf8',
   });
   rmSync(home, { recursive: true, force: true });
-  // Without it the command line starts as well, and slower.
+  // Without it the command line starts too, but more slowly.
   if (status !== 0) process.stderr.write(`The command line has no code cache: ${stderr}\n`);
 }
 
-/** dist/worker.mjs: the pool's worker in one file that needs nothing but Node, to be carried to any site. */
+/** dist/worker.mjs: the pool's worker in one file that needs nothing but Node and can be sent to any site. */
 async function bundleWorker() {
   const outfile = join(fresh, 'worker.mjs');
   const { metafile } = await build({
@@ -173,11 +176,11 @@ async function bundleWorker() {
     loader: { '.sh': 'text' },
     banner: { js: needNode },
   });
-  // It is carried about as this one file.
+  // It is sent as this one file.
   appendFileSync(outfile, `/*\n${noticesOf(metafile, root).replaceAll('*/', '* /')}*/\n`);
 }
 
-/** A bundled module still finds the files beside its own place in dist/; only the commands live where the bundle is. */
+/** A bundled module still finds the files beside its own place in dist/; only the commands are where the bundle is. */
 function keepOwnPlaces({ onLoad }) {
   onLoad({ filter: /\.js$/ }, ({ path }) => {
     const place = relative(fresh, path);

@@ -1,11 +1,11 @@
-// Everything that a commit must pass: set-up, types, lint, format, build, all tests. Ends with `N passed, N failed`,
-// in which each of the checks counts as one.
+// Everything that a commit must pass: set-up, types, lint, format, build, all tests. It ends with `N passed, N failed`,
+// in which each check counts as one.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { needWhatTestsUse, needModules, root } from './setup.mjs';
 import { runTests } from './test.mjs';
 
-// Vitest and the runner look at it; whoever runs this by hand gets the same.
+// Vitest and the runner check this variable; setting it here gives the same result when the script is run by hand.
 process.env.CI ??= 'true';
 needModules();
 const excluded = needWhatTestsUse([]);

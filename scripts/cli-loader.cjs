@@ -1,6 +1,6 @@
 'use strict';
-// Runs the bundled command line out of V8's code cache: compiling it would take longer than most commands. A cache of another
-// Node is refused by V8, and the bundle is compiled as usual.
+// Runs the bundled command line from V8's code cache: compiling it would take longer than most commands. V8 refuses the
+// cache of another Node, and the bundle is compiled as usual.
 const { existsSync, readFileSync, writeFileSync } = require('node:fs');
 const Module = require('node:module');
 const path = require('node:path');
@@ -17,6 +17,6 @@ bundle.filename = file;
 script.runInThisContext().call(bundle.exports, bundle.exports, Module.createRequire(file), bundle, file, __dirname);
 module.exports = {
   ...bundle.exports,
-  /** Keeps what has been compiled until now, for the next start. */
+  /** Saves what has been compiled so far, for the next start. */
   keep: () => writeFileSync(cache, script.createCachedData()),
 };

@@ -1,5 +1,6 @@
-// Writes the pages that are made from the program itself: docs/cli/ from the commands, docs/configuration.md from the
-// tables that read the configuration, docs/submit-commands.md from that of the submit commands. Needs a build.
+// Writes the pages that are generated from the program itself: docs/cli/ from the commands, docs/configuration.md from
+// the
+// tables that parse the configuration, docs/submit-commands.md from that of the submit commands. Needs a build.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../dist/commands/registry.js';

@@ -1,4 +1,5 @@
-// HTCondor for the tests. Debian has it since its release after bookworm: the package is taken from there, with the libraries that
+// HTCondor for the tests. Debian has included it since the release after bookworm: the package is taken from there,
+// with the libraries that
 // it needs.
 import { spawnSync } from 'node:child_process';
 import {
@@ -19,12 +20,12 @@ import { placeOf, startsWith, unpackPackages } from './other-debian.mjs';
 const RELEASE = 'trixie';
 const LIBRARIES = 'libc6 libgcc-s1 libgomp1 libpcre2-8-0 libssl3t64 libstdc++6 libuuid1 libzstd1 zlib1g'.split(' ');
 
-/** Its `usr`, where it is there or would be. */
+/** Its `usr`, whether or not it exists yet. */
 export function htcondorPlace() {
   return join(placeOf('htcondor'), 'usr');
 }
 
-/** Whether it is there; a line says why it could not be had. */
+/** Whether it is available; prints why not. */
 export function needHtcondor() {
   const place = placeOf('htcondor');
   if (existsSync(place)) return true;

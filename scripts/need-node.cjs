@@ -1,6 +1,7 @@
 'use strict';
-// Preloaded (`node -r`) by whatever is started here, and built into dist/: an old Node gets a sentence, not a syntax error. So
-// this file is in the JavaScript of ten years ago.
+// Preloaded (`node -r`) by every script that is started here, and built into dist/: an old Node prints a sentence, not
+// a syntax error. So
+// this file is written in the JavaScript of ten years ago.
 var engines = require('../package.json').engines;
 
 /** Ends the process with one sentence unless this Node is `major`.`minor` or later. */
@@ -16,5 +17,5 @@ function needNode(major, minor) {
 
 var wanted = /^>=(\d+)\.(\d+)$/.exec(engines.node);
 needNode(Number(wanted[1]), Number(wanted[2]));
-/** The check as a statement, for a program that is built. */
+/** The check as a statement, for a built program. */
 module.exports = '(' + needNode + ')(' + wanted[1] + ', ' + wanted[2] + ');';

@@ -1,10 +1,10 @@
-// The licences of what is bundled into our files: they travel with it.
+// The licences of what is bundled into our files, which must accompany them.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The packages that a bundle (esbuild's metafile) holds, each with its licence, as one text. Throws where one does not say
- * under which licence it is. `root`: whose node_modules it was made from.
+ * The packages in a bundle (esbuild's metafile), each with its licence, as one text. Throws if one does not state its
+ * licence. `root`: the directory whose node_modules it was built from.
  */
 export function noticesOf({ inputs }, root) {
   const dirs = Object.keys(inputs).flatMap(

@@ -102,7 +102,7 @@ function buildIsFresh() {
   return [...sources, ...others].every((file) => statSync(file).mtimeMs <= built);
 }
 
-/** What the tests chosen by these words use: the globs of those that cannot run without what could not be had. */
+/** What the tests chosen by these words use: the globs of those that cannot run without something that is not available. */
 export function needWhatTestsUse(words) {
   const files = withImports(root, chosenTests(root, words));
   const excluded = needDebianPackages(files);
@@ -116,8 +116,8 @@ export function needWhatTestsUse(words) {
 }
 
 /**
- * The Debian packages that these test files use: installed as root, named to anybody else. Gives the tests (globs) that cannot
- * run without what is missing; none may be missing where CI is set.
+ * The Debian packages that these test files use: installed if root, otherwise named. Returns the tests (globs) that cannot
+ * run without the missing ones; with CI set, none may be missing.
  */
 function needDebianPackages(files) {
   const { packages } = JSON.parse(readFileSync(join(root, 'scripts/debian-packages.json'), 'utf8'));

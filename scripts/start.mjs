@@ -1,4 +1,4 @@
-// `npm start`: from a fresh clone to a sweep of 200 real jobs, and nothing left running.
+// `npm start`: from a fresh clone to a sweep of 200 real jobs, leaving nothing running.
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { needBuild, needModules, root } from './setup.mjs';
@@ -16,7 +16,7 @@ Nothing is left running. To go on, put \`gryphus\` on your PATH and run a job of
   gryphus --help`);
 }
 
-/** A word for a shell. */
+/** A quoted word for a shell. */
 function shown(path) {
   return /^[\w./+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

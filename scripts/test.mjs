@@ -1,4 +1,4 @@
-// `npm test`: gets what the tests need, builds, runs all of them, and ends with the line `N passed, N failed`.
+// `npm test`: installs what the tests need, builds, runs all of them, and ends with the line `N passed, N failed`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +9,10 @@ import { needBuild, needWhatTestsUse, needModules, root } from './setup.mjs';
 /** A run that takes longer has failed, milliseconds. */
 const LONGEST = 70 * 60_000;
 
-/** Runs vitest with these words more; counts of tests, where a file that cannot be loaded is one that failed. */
+/**
+ * Runs vitest with these additional arguments; returns counts of tests, where a file that cannot be loaded counts as
+ * one failure.
+ */
 export function runTests(words, excluded) {
   const dir = mkdtempSync(join(tmpdir(), 'gryphus-test-'));
   const report = join(dir, 'report.json');
@@ -23,7 +26,8 @@ export function runTests(words, excluded) {
         cwd: root,
         stdio: ['ignore', 'inherit', 'inherit'],
         timeout: LONGEST,
-        // A session of its own where nobody presses Ctrl-C: a signal to a whole group does not end who counts.
+        // A separate session if not at a terminal with Ctrl-C: a signal to a whole group then does not end the counting
+        // process.
         detached: Boolean(process.env.CI),
       },
     );

@@ -13,11 +13,11 @@ interface Row {
   readonly ours: number;
   readonly theirs?: number;
   readonly unit: string;
-  /** Ours to theirs; above 1 is faster for rates, slower for times. */
+  /** Ours relative to theirs; above 1 is faster for rates, slower for times. */
   readonly ratio?: number;
 }
 
-/** Of the built program, to look into a queue without a command's start-up. */
+/** From the built program, to inspect a queue without a command's start-up time. */
 interface Program {
   readonly loadPaths: typeof loadPaths;
   readonly openQueue: typeof openQueue;
@@ -46,7 +46,7 @@ export async function main(args: readonly string[], program: Program): Promise<v
   else process.stdout.write(table(rows));
 }
 
-/** `gryphus submit` of 10,000 procs with different arguments; HTCondor 25.14 took 2.8 to 4.4 s on a machine like this one. */
+/** `gryphus submit` of 10,000 procs with different arguments; HTCondor 25.14 took 2.8 to 4.4 s on a similar machine. */
 async function benchSubmit(): Promise<Row[]> {
   const agent = new TestAgent();
   try {
@@ -67,7 +67,7 @@ async function benchSubmit(): Promise<Row[]> {
   }
 }
 
-/** Through a real Slurm over ssh, against a loop of sbatch at the site, and against Slurm alone to the end. */
+/** Through a real Slurm over ssh, compared with a loop of sbatch at the site, and with Slurm alone until the end. */
 async function benchSlurm(program: Program, counts: readonly number[]): Promise<Row[]> {
   const agent = new TestAgent();
   const target = await startTarget('slurm, ssh', agent);
@@ -147,7 +147,10 @@ async function benchLatency(): Promise<Row[]> {
 
 const LOCAL = 'universe = grid\ngrid_resource = batch fork local\n';
 
-/** From the return of a submit by the API to the start of the program, in the idle pool and at the idle local fork site. */
+/**
+ * From the return of a submit through the API to the start of the program, in the idle pool and at the idle local fork
+ * site.
+ */
 async function benchStart(): Promise<Row[]> {
   const agent = new TestAgent();
   const { Gryphus } = (await import(join(CLI, '../../index.js'))) as typeof import('../../src/index.ts');
@@ -179,7 +182,9 @@ async function benchStart(): Promise<Row[]> {
   }
 }
 
-/** The 200 jobs of examples/pi, from the submit in an agent that runs already to the last result home: pool against fork site. */
+/**
+ * The 200 jobs of examples/pi, from the submit in a running agent to the last result at home: pool against fork site.
+ */
 async function benchPi(): Promise<Row[]> {
   const seconds: number[] = [];
   for (const site of ['pool', 'local']) {
@@ -202,7 +207,7 @@ async function benchPi(): Promise<Row[]> {
   ];
 }
 
-/** The agent's CPU while 10,000 jobs idle at a site: a fork site whose one slot is taken. */
+/** The agent's CPU time while 10,000 jobs are idle at a site: a fork site whose only slot is taken. */
 async function benchIdle(program: Program): Promise<Row[]> {
   const agent = new TestAgent();
   const target = await startTarget('fork, ssh', agent);

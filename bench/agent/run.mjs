@@ -1,5 +1,5 @@
 // Measures a whole agent against what a user would run instead: node bench/agent/run.mjs [--json] [--only NAME]
-// It wants a built dist/ and, for what runs through Slurm, Debian's slurm-wlm, munge and openssh-server.
+// It needs a built dist/ and, for runs through Slurm, Debian's slurm-wlm, munge and openssh-server.
 import { loadPaths } from '../../dist/config/paths.js';
 import { openQueue } from '../../dist/queue/api.js';
 import { bundled } from '../bundle.mjs';

@@ -19,7 +19,7 @@ interface Row {
   readonly unit: string;
 }
 
-/** Of the built program, to look into a queue without a command's start-up. */
+/** From the built program, to inspect a queue without a command's start-up time. */
 interface Program {
   readonly loadPaths: typeof loadPaths;
   readonly openQueue: typeof openQueue;
@@ -28,7 +28,7 @@ interface Program {
 interface Sizes {
   /** Jobs that are put into the queue. */
   readonly jobs: number;
-  /** Seconds that they are watched, and seconds between two looks. */
+  /** Seconds that they are watched, and seconds between two polls. */
   readonly watch: number;
   readonly every: number;
 }
@@ -58,7 +58,7 @@ export async function main(args: readonly string[], program: Program): Promise<v
   else process.stdout.write(table(rows));
 }
 
-/** Where one system is measured. */
+/** The directory in which one system is measured. */
 interface Place {
   readonly agent: TestAgent;
   readonly batch: Batch;
@@ -144,7 +144,9 @@ function jobFile(name: string, system: System, count: number): string {
   ].join('\n');
 }
 
-/** Seconds: CPU of the agent, of all of ours at the site, of the shell there that answers, of the batch system's server. */
+/**
+ * Seconds of CPU: the agent, all of our processes at the site, the shell there that answers, the batch system's server.
+ */
 interface Spent {
   readonly wall: number;
   readonly agent: number;
@@ -178,9 +180,9 @@ function serverCpu({ pidFiles }: Batch): number {
   return pidFiles.reduce((sum, file) => sum + processCpu(Number(readFileSync(file, 'utf8').trim())), 0);
 }
 
-/** The same queue, watched by us and then by a user with the system's own command, as often. */
+/** The same queue, watched by Gryphus and then by a user with the system's own command, equally often. */
 async function watch(place: Place, calls: Calls, sizes: Sizes) {
-  // A look that the submit asked for is over.
+  // The poll that the submit triggered is over.
   await delay(sizes.every * 1000);
   const [before, callsBefore] = [spent(place), calls.count()];
   await delay(sizes.watch * 1000);
@@ -198,11 +200,11 @@ async function watch(place: Place, calls: Calls, sizes: Sizes) {
 
 interface Calls {
   readonly bin: string;
-  /** Looks at the queue, and all calls of the command for it. */
+  /** Polls of the queue, and all calls of the command for it. */
   count(): { readonly looks: number; readonly all: number };
 }
 
-/** Commands to be put first in PATH, which count the calls of those that they stand for. */
+/** Commands placed first in PATH, which count the calls of the commands that they replace. */
 function countCalls({ agent, batch, system }: Pick<Place, 'agent' | 'batch' | 'system'>): Calls {
   const bin = join(agent.dir, 'counted');
   const log = join(bin, 'calls');
@@ -224,7 +226,7 @@ function countCalls({ agent, batch, system }: Pick<Place, 'agent' | 'batch' | 's
   };
 }
 
-/** Seconds of so many submits, one after another. */
+/** Seconds for this many submits, one after another. */
 function submitLoop(place: Place, jobs: number): number {
   const began = performance.now();
   const loop = `i=0; while [ $i -lt ${jobs} ]; do ${place.system.submit} >/dev/null || exit; i=$((i+1)); done`;
@@ -232,7 +234,7 @@ function submitLoop(place: Place, jobs: number): number {
   return (performance.now() - began) / 1000;
 }
 
-/** CPU seconds of so many queries, and the pauses between them, as of `watch`. */
+/** CPU seconds of this many queries, with pauses between them as in `watch`. */
 function queryLoop(place: Place, queries: number, every: number): { readonly queries: number; readonly cpu: number } {
   const loop = `i=0; while [ $i -lt ${queries} ]; do ${place.system.query} >/dev/null || :; sleep ${every}; i=$((i+1)); done; times`;
   const times = [...atSite(place, loop).matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));

@@ -8,27 +8,27 @@ import { startTorque } from '../../test/sites/slurm-torque.ts';
 
 /** A real batch system on loopback. */
 export interface Batch {
-  /** What its commands need. */
+  /** The environment that its commands need. */
   readonly env: Readonly<Record<string, string>>;
-  /** Files with the ids of its server's processes, those that answer a query. */
+  /** Files with the process ids of its server, which answers queries. */
   readonly pidFiles: readonly string[];
-  /** Whose jobs it runs, where root measures and it takes none of root's. */
+  /** Whose jobs it runs, if root measures and it accepts none from root. */
   readonly user?: User | undefined;
   stop(): Promise<void>;
 }
 
-/** A batch system that is measured against its own commands: one entry here is all that another one needs. */
+/** A batch system that is measured against its own commands: adding one entry here adds another. */
 export interface System {
   readonly start: () => Promise<Batch>;
-  /** One submit of a job that waits, as a user types it; `job.sh` is a script there. */
+  /** One submit of a job that waits, as a user would type it; `job.sh` is a script there. */
   readonly submit: string;
-  /** The words of it that make the job wait, for ours. */
+  /** The part of it that makes the job wait, for our submit. */
   readonly waits: string;
   /** What a user would watch the queue with. */
   readonly query: string;
-  /** Which of our calls of that command (by their words) begin a look; default: all. */
+  /** Which of our calls of that command (by their arguments) start a poll; default: all. */
   readonly isLook?: RegExp;
-  /** Jobs of ours that are put into its queue, where 10,000 would take too long. */
+  /** How many of our jobs are put into its queue, if 10,000 would take too long. */
   readonly most?: number;
 }
 
@@ -39,7 +39,7 @@ export const SYSTEMS: Readonly<Record<string, System>> = {
     waits: '--begin=now+1days',
     query: 'squeue',
   },
-  // Torque's commands in Perl, before Slurm's.
+  // Torque's commands in Perl, on top of Slurm's.
   torque: {
     start: async () => withPids(await startTorque(), 'run/slurmctld.pid'),
     submit: 'qsub -h -o /dev/null -e /dev/null job.sh',

@@ -18,7 +18,7 @@ export const SLOT = parseAd(`[
   START = KeyboardIdle > 15 * 60 && CpuIdle && (TARGET.ImageSize ?: 0) < Memory * 1024;
   Requirements = START && (TARGET.RequestMemory <= Memory) && (TARGET.RequestCpus <= Cpus); Rank = 0 ]`);
 
-/** Expressions as they stand in job ads and configurations: [what, in whose ad, text]. */
+/** Expressions as found in job ads and configurations: [name, ad that contains it, text]. */
 export const EXPRESSIONS: readonly (readonly [name: string, side: 'job' | 'slot', text: string])[] = [
   ["a job's requirements", 'job', 'Requirements'],
   ['a START policy', 'slot', 'START'],
@@ -36,7 +36,7 @@ export const EXPRESSIONS: readonly (readonly [name: string, side: 'job' | 'slot'
   ['a group', 'job', 'stringListMember("physics", "astro, physics, cs") && member(AcctGroup, TARGET.Groups)'],
 ];
 
-/** Slots of a pool: a few sizes and places, or, with `distinct`, each of its own kind. */
+/** Slots of a pool: a few sizes and places or, with `distinct`, each different. */
 export function pool(count: number, distinct: boolean): ClassAd[] {
   return Array.from({ length: count }, (_each, at) => {
     const ad = new ClassAd().chainTo(SLOT);
@@ -48,7 +48,7 @@ export function pool(count: number, distinct: boolean): ClassAd[] {
   });
 }
 
-/** Jobs of `kinds` clusters, taking turns. */
+/** Jobs of `kinds` clusters, in turn. */
 export function queue(count: number, kinds: number): ClassAd[] {
   const clusters = Array.from({ length: kinds }, (_each, at) => {
     return new ClassAd()

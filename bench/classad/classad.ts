@@ -16,7 +16,7 @@ const NOW = 1_700_200_000;
 
 interface Rate {
   readonly name: string;
-  /** Evaluations a second. */
+  /** Evaluations per second. */
   readonly compiled: number;
   readonly naive: number;
   readonly ratio: number;
@@ -29,7 +29,7 @@ interface Negotiation {
   readonly slots: number;
   readonly slotKinds: number;
   readonly matches: number;
-  /** Seconds: finding what matters and grouping both sides; matching; both. */
+  /** Seconds: finding the significant attributes and grouping both sides; matching; both. */
   readonly grouping: number;
   readonly matching: number;
   readonly total: number;

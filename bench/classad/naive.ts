@@ -4,7 +4,10 @@ import { and, arithmetic, bitwise, or, relation, unaryOperator } from '../../src
 import { EvalState } from '../../src/classad/state.ts';
 import { asCondition } from '../../src/classad/values.ts';
 
-/** A plain walk of the same tree with the same operators: names looked up as they are met, nothing kept between runs. */
+/**
+ * A plain walk of the same tree with the same operators: names are looked up when they are met, nothing is kept between
+ * runs.
+ */
 export function walk(expr: Expr, my: ClassAd, target: ClassAd | undefined, now: number): Value {
   const inside = (part: Expr): Value => walk(part, my, target, now);
   switch (expr.kind) {

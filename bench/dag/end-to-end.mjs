@@ -1,6 +1,6 @@
 // 500 nodes, 50 chains of 10 as in DAGMan's measurement, through the command line and the queue of a whole agent in a
 // scratch directory: NOOP nodes, and real /bin/true in the scheduler universe, in the pool and at the local fork site.
-// Needs a build; GRYPHUS_DIST names another. Names as arguments: these alone.
+// Needs a build; GRYPHUS_DIST names another one. Names as arguments run only these.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ function gryphus(cwd, ...args) {
   return (performance.now() - began) / 1000;
 }
 
-/** Seconds between the first and the last line of the DAG manager's log: what DAGMan's figures are. */
+/** Seconds between the first and the last line of the DAG manager's log, as in DAGMan's figures. */
 function inManager(file) {
   const times = readFileSync(file, 'utf8').trim().split('\n');
   const at = (line) => Date.parse(`20${line.slice(6, 8)}-${line.slice(0, 2)}-${line.slice(3, 5)}T${line.slice(9, 17)}`);

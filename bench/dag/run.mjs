@@ -1,4 +1,4 @@
-// Measures the DAG room: node bench/dag/run.mjs [dist]. Each figure comes from a process of its own, so that memory is its own.
+// Measures the DAG module: node bench/dag/run.mjs [dist]. Each figure comes from its own process, for its own memory.
 import { spawnSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -23,7 +23,7 @@ function randomDag(nodes, degree) {
   return lines.join('\n');
 }
 
-/** 50 chains of 10 between a source and a sink: the DAG of 500 nodes that the real one was measured with. */
+/** 50 chains of 10 between a source and a sink: the DAG of 500 nodes with which the real one was measured. */
 function chainAndFan() {
   const lines = [];
   for (let c = 0; c < 50; c++) {
@@ -46,7 +46,7 @@ function layers() {
   return lines.join('\n');
 }
 
-/** Seconds by the clock and of the processor: on a machine that others use, only the second says how fast it is. */
+/** Wall-clock and processor seconds: on a shared machine, only the second tells how fast it is. */
 function timed(work) {
   const begin = performance.now();
   const cpu = process.cpuUsage();
@@ -67,7 +67,7 @@ function start(text) {
   return { loaded, engine, commands };
 }
 
-/** Runs all nodes: every submit is answered, and every job ends well. The processor's time for one event, in microseconds. */
+/** Runs all nodes: every submit is answered, and every job succeeds. Processor time per event, in microseconds. */
 function runAll({ engine, commands }) {
   let cluster = 0;
   let events = 0;

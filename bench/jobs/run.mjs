@@ -1,4 +1,5 @@
-// How many ordinary jobs a second go from `gryphus submit --wait` to their ends, and what each costs: processor time of each of
+// How many ordinary jobs per second go from `gryphus submit --wait` to their ends, and what each costs: processor time
+// of each of
 // our processes, Redis' commands, scripts and fsyncs. `node bench/jobs/run.mjs [JOBS] [--kind true|output|files|fork] [--rounds N] [--json]`,
 // after `npm run build`; `GRYPHUS_DIST` names another build to compare with. Eight slots; the median of the rounds counts.
 import { spawnSync } from 'node:child_process';
@@ -73,7 +74,7 @@ function processorSeconds() {
       if (part) sums[part] += times[0] + times[1];
       if (part === 'shells') programs += times[2] + times[3];
     } catch {
-      // It ended meanwhile.
+      // It exited in the meantime.
     }
   }
   return { ...sums, programs };
@@ -88,7 +89,7 @@ function gryphus(...args) {
   });
 }
 
-/** The socket of a private Redis of ours. */
+/** The socket of our private Redis. */
 function socketOf(pid) {
   try {
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');

@@ -1,4 +1,4 @@
-// From the return of a submit to the start of its program, in a pool that is idle and has run a job already:
+// From the return of a submit to the start of its program, in a pool that is idle and has already run a job:
 //   node bench/pool/latency.mjs [JOBS], after `npm run build`.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function gryphus(...args) {
   if (status !== 0) throw new Error(`gryphus ${args.join(' ')}: ${stderr}`);
 }
 
-/** When the job of this number began, Unix milliseconds. */
+/** When the job with this number started, in Unix milliseconds. */
 async function begun(number) {
   const file = join(home, `stamp.${number}`);
   for (;;) {

@@ -1,6 +1,8 @@
-// How many no-op tasks a second the pool runs on 8 slots, and what processor time each costs; beside it GNU parallel,
-// task-spooler and xargs where they are installed. `node bench/pool/map.mjs [TASKS]`, after `npm run build`; `GRYPHUS_DIST`
-// names another build to compare with.
+// How many no-op tasks per second the pool runs on 8 slots, and what processor time each costs; compared with GNU
+// parallel,
+// task-spooler and xargs if they are installed. `node bench/pool/map.mjs [TASKS]`, after `npm run build`;
+// `GRYPHUS_DIST`
+// names another build for comparison.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +16,7 @@ writeFileSync(join(home, 'g/config.toml'), '[pool]\ncpus = 8\n');
 const env = { ...process.env, GRYPHUS_HOME: join(home, 'g') };
 const inputs = `${Array.from({ length: TASKS }, (_, i) => i).join('\n')}\n`;
 
-/** Of our processes: what runs, and its clock ticks in seconds (Linux's USER_HZ is 100), own and of ended children. */
+/** For our processes: which one, and its clock ticks in seconds (Linux's USER_HZ is 100), own and of ended children. */
 function ours() {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -32,7 +34,7 @@ function ours() {
           .map(Number);
         return [{ command, own: (utime + stime) / 100, children: (childUtime + childStime) / 100 }];
       } catch {
-        // It ended meanwhile.
+        // It exited in the meantime.
         return [];
       }
     });
@@ -69,14 +71,14 @@ function timed(name, command, args, input = inputs) {
 }
 
 try {
-  // Whatever is slow the first time is not measured.
+  // What is slow only the first time is not measured.
   spawnSync(process.execPath, [cli, 'map', 'true', ':::', 'a', 'b', 'c', 'd'], { env, stdio: 'inherit' });
   const before = processorSeconds();
   timed('gryphus map', process.execPath, [cli, 'map', '--summary', 'true']);
   const after = processorSeconds();
   for (const part of Object.keys(before))
     console.log(`  ${part}: ${(((after[part] - before[part]) / TASKS) * 1000).toFixed(2)} ms of processor time a task`);
-  // What nobody can beat who starts a program for each task: eight shells that do nothing else.
+  // The upper bound for starting a program per task: eight shells that do nothing else.
   const loop = `i=0; while [ $i -lt ${Math.ceil(TASKS / 8)} ]; do /bin/true; i=$((i+1)); done`;
   timed('eight shells that loop over /bin/true', 'sh', ['-c', `for n in 1 2 3 4 5 6 7 8; do (${loop}) & done; wait`]);
   timed('GNU parallel -j8', 'parallel', ['-j8', 'true']);

@@ -20,7 +20,10 @@ interface Held {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-/** One worker with one core, whose jobs are waits. All that it says goes over the real link, in TLS, to the real central manager. */
+/**
+ * One worker with one core, whose jobs only wait. All of its messages go over the real link, in TLS, to the real
+ * central manager.
+ */
 export class SimWorker {
   readonly token: IssuedToken;
   readonly #link: Link;
@@ -61,7 +64,7 @@ export class SimWorker {
     return this.#link.up;
   }
 
-  /** As its node's power failing: nothing is said. */
+  /** Like a power failure of its node: nothing is sent. */
   die(): void {
     this.#dead = true;
     for (const { timer } of this.#held.values()) clearTimeout(timer);

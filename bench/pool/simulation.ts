@@ -22,7 +22,7 @@ const DAEMONS = [
 export interface SimulationResult {
   readonly workers: number;
   readonly jobs: number;
-  /** Hours that one job stands for. */
+  /** Hours that one job represents. */
   readonly hoursEach: number;
   readonly wallSeconds: number;
   readonly lost: number;
@@ -34,19 +34,19 @@ export interface SimulationResult {
   readonly agentKilled: number;
   readonly agentCpuSeconds: number;
   readonly agentCpuMsPerJob: number;
-  /** The most of all daemons together, MB. */
+  /** The peak of all daemons together, MB. */
   readonly agentMb: number;
 }
 
 export interface SimulationOptions {
   readonly workers: number;
   readonly jobs: number;
-  /** What a job takes here, seconds. */
+  /** Duration of a job here, seconds. */
   readonly seconds: number;
   readonly progress?: (message: string) => void;
 }
 
-/** Runs it to its end: all jobs through workers that die, at sites that close, under an agent that is killed twice. */
+/** Runs to completion: all jobs through workers that die, at sites that close, under an agent that is killed twice. */
 export async function simulate({ workers, jobs, seconds, progress }: SimulationOptions): Promise<SimulationResult> {
   const agent = new TestAgent();
   agent.config(
@@ -79,7 +79,7 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
     for (const worker of gone) worker.die();
     for (const { token } of gone) {
       tokens.revoke(token.id);
-      // As the agent learns of a pilot whose job is over: again until the central manager has heard it.
+      // As the agent learns of a pilot whose job has ended: repeated until the central manager has received it.
       await until('the central manager to hear of a death', () =>
         declareDead.ask({ t: 'worker-died', token: token.id, message: 'the simulated node died' }, 'done').then(
           () => true,
@@ -118,7 +118,7 @@ export async function simulate({ workers, jobs, seconds, progress }: SimulationO
         for (const message of DAEMONS) killMatching(message, agent);
         await agent.ok('up');
       }
-      // Every few seconds a few workers die and others come; now and then a whole site closes and opens again.
+      // Every few seconds a few workers die and others arrive; now and then a whole site closes and opens again.
       const site = SITES[Math.floor(random() * SITES.length)] ?? 'wisc';
       const there = pilotTracker.get(site)?.length ?? 0;
       const closes = random() < 0.03;
@@ -182,7 +182,7 @@ export async function main(args: readonly string[]): Promise<void> {
   process.stdout.write(`${values.json ? JSON.stringify(result, undefined, 2) : lines.join('\n')}\n`);
 }
 
-/** Processor time and resident memory of a process that lives (proc(5)). */
+/** Processor time and resident memory of a running process (proc(5)). */
 function usage(pid: number): { readonly cpuSeconds: number; readonly rssKb: number } | undefined {
   try {
     const stat = readFileSync(join('/proc', String(pid), 'stat'), 'utf8');

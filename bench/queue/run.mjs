@@ -1,4 +1,5 @@
-// Measures the queue: node bench/queue/run.mjs [--json] [--jobs 1000000]. A private Redis of its own in a scratch directory.
+// Measures the queue: node bench/queue/run.mjs [--json] [--jobs 1000000]. It uses a private Redis in a scratch
+// directory.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,7 +11,7 @@ const { openQueue, stopRedis } = await import(pathToFileURL(`${dist}/queue/api.j
 const { values: options } = parseArgs({ options: { json: { type: 'boolean' }, jobs: { type: 'string' } } });
 const MANY = Number(options.jobs ?? 1_000_000);
 
-/** HTCondor 25.14 on a machine like this one: the best of what was recorded. */
+/** HTCondor 25.14 on a similar machine: the best recorded values. */
 const HTCONDOR = {
   'submit of 10,000, args differ': 2.8,
   'submit of 10,000, args, out, err, log differ': 3.7,
@@ -64,10 +65,13 @@ function* muchDiffers(count) {
   }
 }
 
-/** Set while a queue is open: the processor's seconds that its Redis has used. */
+/** Set while a queue is open: returns the processor seconds that its Redis has used. */
 let redisCpu = async () => 0;
 
-/** Seconds by the clock, and of the processor, here and in Redis: on a machine that others use, only the second says how fast it is. */
+/**
+ * Wall-clock seconds, and processor seconds here and in Redis: on a shared machine, only the latter tell how fast it
+ * is.
+ */
 async function timed(work) {
   const cpu = async () => {
     const { user, system } = process.cpuUsage();
@@ -100,7 +104,7 @@ async function withQueue(use) {
 }
 
 const rows = [];
-/** `value`: a number, or what `timed` measured. */
+/** `value`: a number, or a result of `timed`. */
 function row(what, value, unit, aim) {
   if (typeof value === 'object') {
     row(what, value.seconds, unit, aim);
@@ -115,7 +119,7 @@ const place = { manager: 'frida', site: 'hpc' };
 
 async function tenThousand(label, procs) {
   await withQueue(async (queue, memory) => {
-    // The first submit of a process pays for loading the scripts, as each command does; it is in the figure.
+    // The first submit of a process includes loading the scripts, as each command does; the figure includes it.
     const before = await memory();
     const submitted = await timed(() => queue.submit({ clusterAd: AD, procs: procs(10_000), ...place }));
     row(`submit of 10,000, ${label}`, submitted, 's', '≤ 1 s');

@@ -59,7 +59,7 @@ describe('a DAG that runs', () => {
     expect(await agent.ok('dag', 'status', 'wide.dag')).toContain(': halted\n');
     expect(began()).not.toContain('D');
 
-    expect(await agent.ok('dag', 'resume', 'wide.dag')).toMatch(/^DAG \d+ goes on\.\n$/);
+    expect(await agent.ok('dag', 'resume', 'wide.dag')).toMatch(/^DAG \d+ is resumed\.\n$/);
     expect(existsSync(join(agent.work, 'wide.dag.halt'))).toBe(false);
     await until('D', () => began().includes('D') || undefined, 60_000);
     go('B', 'C', 'D', 'E');
