@@ -64,7 +64,7 @@ describe('what a site still runs of removed jobs', () => {
     );
     await until('all to run here', async () => (await states()).join() === '2,2,2');
     const again = await agent.run(['site', 'audit', 'here', '--adopt', keys[1] ?? '']);
-    expect(again.stderr).toContain(`does not name '${keys[1]}'`);
+    expect(again.stderr).toContain(`does not list '${keys[1]}'`);
 
     writeFileSync(go, '');
     await agent.ok('wait', '--timeout', '60', String(cluster));

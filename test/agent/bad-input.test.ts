@@ -116,7 +116,7 @@ describe('at the command line', () => {
     });
     expect(why).toContain('It waits for site changed, which cannot be used now.');
     expect(await agent.ok('q')).toMatch(
-      /-- Site changed refuses us: The host key .* has changed: .*; 1 job waits for it\./,
+      /-- Site changed cannot be used: The host key .* has changed: .*; 1 job waits for it\./,
     );
     const { said } = await check('changed');
     const remedy = /ssh-keygen -f \S+ -R \S+/.exec(said)?.[0] ?? 'false';

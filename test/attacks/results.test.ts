@@ -124,6 +124,6 @@ it('one that an edit names holds its job before it runs', async () => {
   await sites.agent.ok('release', String(cluster));
   const ad = await sites.settled(cluster);
   expect(ad).toMatchObject({ JobStatus: 5, HoldReasonCode: 12, NumJobStarts: 0 });
-  expect(ad['HoldReason']).toContain("'../stdout' leads out");
+  expect(ad['HoldReason']).toContain("'../stdout' is outside");
   await sites.agent.ok('rm', String(cluster));
 }, 120_000);

@@ -44,7 +44,7 @@ describe('words that mean nothing', () => {
     ['rm -9 12', "'-9' is neither a cluster (12), nor a job (12.3), nor a user.", 'gryphus rm --force'],
     ['q -io', '-io: the I/O of jobs is not measured.', 'gryphus top --all'],
     ['q -factory', '-factory: ', 'gryphus q'],
-    ['q -name x', '-name: there is one queue here', '--home'],
+    ['q -name x', '-name: this agent has a single queue', '--home'],
     ['status -schedd', '-schedd: the daemons belong to this agent', 'gryphus status'],
     ['status -master', '-master: the daemons belong to this agent', 'gryphus status'],
     ['config notify.emial', "There is no key 'notify.emial'.", "Did you mean 'notify.email'?"],

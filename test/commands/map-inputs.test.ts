@@ -84,7 +84,7 @@ describe('the inputs of a map', () => {
   });
 
   it('are refused in one sentence', async () => {
-    expect(() => inputWords(['echo', ':::+', 'a'])).toThrow('Before :::+ has no list before it to pair with.');
+    expect(() => inputWords(['echo', ':::+', 'a'])).toThrow(':::+ has no list before it to pair with.');
     expect(() => inputWords(['echo', '::::', '-', '::::', '-'])).toThrow(
       'Standard input can supply only one list of inputs.',
     );

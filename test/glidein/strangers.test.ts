@@ -68,6 +68,9 @@ describe('an agent with ordinary limits whose port for workers is besieged by st
     }
     expect(strangers.exitCode).toBeNull();
     expect((await status()).pid).toBe(pid);
-    await until('strangers to be told of', () => agent.log('pool-port.log').includes('turned away') || undefined);
+    await until(
+      'strangers to be told of',
+      () => agent.log('pool-port.log').includes('refused at the port') || undefined,
+    );
   }, 150_000);
 });

@@ -89,7 +89,7 @@ describe('mail by SMTP', () => {
 
   it('does not send a password in clear over a network', async () => {
     const to = route(25, { host: 'mail.example.org', user: 'jane', password: { file: passwordFile } });
-    expect((await failure(send(to))).message).toContain('in clear');
+    expect((await failure(send(to))).message).toContain('unencrypted');
   });
 
   it('refuses a password file that others can read, and says what to type', async () => {

@@ -163,7 +163,7 @@ describe('the pool of a whole agent', () => {
     await until('a task on each core', () => lines().length === 3);
     map.kill('SIGINT');
     expect(await ended).toBe(130);
-    expect(said).toContain('gryphus: The map was ended');
+    expect(said).toContain('gryphus: The map was interrupted');
     // These need all cores.
     await agent.ok('map', 'true', ':::', '1', '2', '3');
     expect(lines()).toEqual(['1', '2', '3']);

@@ -166,7 +166,7 @@ describe('placing results', () => {
         }
       }),
     );
-    expect(() => within('/base', '../base2/x')).toThrow(/leads out/);
+    expect(() => within('/base', '../base2/x')).toThrow(/is outside/);
   });
 });
 

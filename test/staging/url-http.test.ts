@@ -100,7 +100,7 @@ describe('files by http', () => {
 
   it.each([
     [404, 'input-missing', /HTTP 404 Not Found/],
-    [401, 'input-missing', /wants a log-in/],
+    [401, 'input-missing', /requires a log-in/],
     [503, 'url-unreachable', /HTTP 503/],
   ])('an answer of %i is %s', async (status, code, words) => {
     handler = (_, response) => response.writeHead(status).end('nothing of interest');

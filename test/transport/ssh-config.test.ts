@@ -64,7 +64,7 @@ test('Include keeps to the block it stands in', () => {
   expect(settings('Host other\n Include d/*\nHost *\n Port 1', 'host', more)).toMatchObject({ port: 1, user: 'me' });
   expect(settings('Host host\n Include d/*\n Port 1', 'host', more)).toMatchObject({ port: 7, user: 'fromA' });
   expect(settings('Include d/b\nInclude d/a', 'host', more)).toMatchObject({ port: 7, user: 'fromB' });
-  expect(() => settings('Include config')).toThrow('nest too deep');
+  expect(() => settings('Include config')).toThrow('nested too deeply');
 });
 
 test('files, tokens and lists', () => {

@@ -8,7 +8,7 @@ const CONNECTION: Readonly<Record<SiteStatus['connection'], string>> = {
   up: 'up',
   down: 'does not answer',
   'needs-login': 'needs login',
-  refused: 'refuses the log-in',
+  refused: 'cannot be used',
 };
 
 export function siteLines(sites: readonly SiteStatus[], width: Width): string[] {
