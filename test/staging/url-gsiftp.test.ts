@@ -144,7 +144,10 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     mallory.stop();
     writeFileSync(join(dir, 'there'), 'x');
     const by = (file: string) => failure(fetch(join(dir, 'there'), 'never', { proxyFile: file }));
-    expect(await by(eve)).toMatchObject({ code: 'input-missing', message: expect.stringContaining('refused the log-in') });
+    expect(await by(eve)).toMatchObject({
+      code: 'input-missing',
+      message: expect.stringContaining('refused the log-in'),
+    });
     expect(await by(ended)).toMatchObject({ code: 'input-missing', message: expect.stringContaining('ended at') });
     expect(await by(stranger)).toMatchObject({ code: 'input-missing' });
     expect(await by(join(dir, 'no such proxy'))).toMatchObject({ code: 'input-missing' });
