@@ -1,8 +1,10 @@
 import { closeSync, fchmodSync, fdatasync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
-import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { Readable } from 'node:stream';
 import { isOnLocalDisk } from './local-disk.ts';
-import { isSpecial, isSpecialFile, partOf, UMASK, unplaceable } from './place.ts';
+import { partOf, UMASK, unplaceable } from './place.ts';
+import { isSpecial, isSpecialFile, pour } from './pour.ts';
 
 /**
  * Puts a small file that is in memory where the user wants it, like `place`. `source` names the job's stream, so that jobs
@@ -20,7 +22,7 @@ export async function placeBytes(bytes: Uint8Array, source: string, to: string, 
 async function placeHere(bytes: Uint8Array, waiting: string, to: string, mode: number): Promise<void> {
   try {
     if (isSpecialFile(to, statSync(to, { throwIfNoEntry: false }))) {
-      if (to !== '/dev/null') await writeFile(to, bytes);
+      await pour(Readable.from([bytes]), to);
       return;
     }
     const fd = openNewHere(waiting, mode);
@@ -57,7 +59,7 @@ function synced(fd: number): Promise<void> {
 async function placeElsewhere(bytes: Uint8Array, waiting: string, to: string, mode: number): Promise<void> {
   try {
     if (await isSpecial(to)) {
-      if (to !== '/dev/null') await writeFile(to, bytes);
+      await pour(Readable.from([bytes]), to);
       return;
     }
     const file = await openNew(waiting, mode);

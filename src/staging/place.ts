@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { chmod, copyFile, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { constants, createReadStream } from 'node:fs';
+import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import { GryphusError, asError } from '../errors.ts';
+import { isSpecial, pour } from './pour.ts';
 
 export interface Placement {
   /** Absolute: the complete file as it came home. */
@@ -30,7 +31,7 @@ export async function place({ from, to, executable, mode, umask = UMASK }: Place
   const waiting = partOf(to, from);
   try {
     if (await isSpecial(to)) {
-      await pour(from, to);
+      await pour(createReadStream(from), to);
       return;
     }
     await copyFile(from, waiting, constants.COPYFILE_FICLONE);
@@ -57,29 +58,6 @@ export function partOf(path: string, source = path): string {
     dirname(path),
     `.gryphus-part-${createHash('sha256').update(`${path}\0${source}`).digest('hex').slice(0, 16)}`,
   );
-}
-
-/** `/dev/null` and pipes are written to, not replaced. */
-export async function isSpecial(path: string): Promise<boolean> {
-  return isSpecialFile(path, await stat(path).catch(() => undefined));
-}
-
-/** The same if stat(2) has been called already; `undefined`: there is no such file. */
-export function isSpecialFile(path: string, seen: Pick<Stats, 'isDirectory' | 'isFile'> | undefined): boolean {
-  if (seen?.isDirectory())
-    throw new GryphusError('output-unwritable', `${path} is a directory, so the output cannot be written there.`);
-  return seen !== undefined && !seen.isFile();
-}
-
-async function pour(from: string, to: string): Promise<void> {
-  if (to === '/dev/null') return;
-  const [source, target] = [await open(from, 'r'), await open(to, 'w')];
-  try {
-    for await (const chunk of source.createReadStream({ autoClose: false })) await target.writeFile(chunk as Buffer);
-  } finally {
-    await source.close();
-    await target.close();
-  }
 }
 
 /** A result's path under `directory`; 'bad-input' if the name leads out of it. */

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { until } from '../agent/agent.ts';
 import { Sites } from './hostile.ts';
@@ -42,3 +44,17 @@ it.each([
   },
   120_000,
 );
+
+it('outputs into a pipe that nobody reads hold their jobs, and no other waits for them', async () => {
+  execFileSync('mkfifo', [join(sites.agent.work, 'fifo')]);
+  const bad: number[] = [];
+  for (let i = 0; i < 5; i++) bad.push(await sites.submit('fair', 'echo x', 'output = fifo'));
+  const good = await sites.submit('fair', 'echo good', 'output = good.out');
+  await sites.agent.ok('wait', '--timeout', '60', String(good));
+  expect(sites.agent.read('good.out')).toBe('good\n');
+  for (const cluster of bad) {
+    const ad = await sites.settled(cluster);
+    expect(ad['HoldReason']).toContain('a pipe that nobody reads');
+    await sites.agent.ok('rm', String(cluster));
+  }
+}, 120_000);
