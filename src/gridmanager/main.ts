@@ -9,6 +9,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
 import { parseAddress } from '../config/address.ts';
 import { oneLine } from '../util/plain-text.ts';
+import { keyAt } from '../util/private-file.ts';
 import { spreadNet } from '../util/process-net.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { loginSocketPath } from '../config/login-socket-path.ts';
@@ -56,7 +57,7 @@ async function main(identity: string): Promise<void> {
     port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),
     log: (message: string, facts?: object) => log.info(facts ?? {}, message),
   };
-  const mark = guardedMarks(queue);
+  const mark = { now: guardedMarks(queue), key: keyAt(join(paths.stateDir, 'mark-key')) };
   const onFault = (message: string, error: Error): void => {
     log.error({ err: error }, message);
     void queue.notice({ about: 'fault', manager: identity, message: oneLine(message) }).catch(() => undefined);

@@ -1,3 +1,5 @@
+import { createHmac } from 'node:crypto';
+
 /**
  * How far a queue has progressed. A queue has one life per run of its Redis. A site stores the last mark that it was
  * told, which exposes an older copy of the queue, such as a restored backup.
@@ -13,15 +15,28 @@ export interface QueueMark {
   readonly cluster: number;
 }
 
-const MARK = /^(\d{1,15}):([A-Za-z0-9]{1,64}):(\d{1,15}):(\d{1,15})$/;
+const MARK = /^(\d{1,15}):([A-Za-z0-9]{1,64}):(\d{1,15}):(\d{1,15}):([0-9a-f]{32})$/;
 
-export function formatMark({ life, run, events, cluster }: QueueMark): string {
+/** Signed, because any job at a site can write there: a forged mark would make the queue skip ids, or hold jobs. */
+export function formatMark(mark: QueueMark, key: string): string {
+  return `${plain(mark)}:${signature(mark, key)}`;
+}
+
+/** `undefined` if the text is not a mark that was signed with this key. */
+export function parseMark(text: string, key: string): QueueMark | undefined {
+  const [, life, run, events, cluster, signed] = MARK.exec(text) ?? [];
+  if (run === undefined) return undefined;
+  const mark = { life: Number(life), run, events: Number(events), cluster: Number(cluster) };
+  return signed === signature(mark, key) ? mark : undefined;
+}
+
+function plain({ life, run, events, cluster }: QueueMark): string {
   return `${life}:${run}:${events}:${cluster}`;
 }
 
-/** `undefined` if the text is not a mark. */
-export function parseMark(text: string): QueueMark | undefined {
-  const [, life, run, events, cluster] = MARK.exec(text) ?? [];
-  if (run === undefined) return undefined;
-  return { life: Number(life), run, events: Number(events), cluster: Number(cluster) };
+function signature(mark: QueueMark, key: string): string {
+  return createHmac('sha256', key)
+    .update(`mark ${plain(mark)}`)
+    .digest('hex')
+    .slice(0, 32);
 }

@@ -72,8 +72,8 @@ export interface JobManagerOptions {
   readonly onComing?: (all: readonly Sending[]) => void;
   /** Called with the content on its way to the site and its progress. */
   readonly onSending?: (all: readonly Sending[]) => void;
-  /** The current position of the agent's queue. */
-  readonly mark?: () => Promise<QueueMark>;
+  /** The current position of the agent's queue, and the key with which it is signed for the site. */
+  readonly mark?: { readonly now: () => Promise<QueueMark>; readonly key: string };
   /** The shell that runs the JobManager there; default `sh`. */
   readonly shell?: string;
   /** Milliseconds between TERM and KILL; default 10,000. */
@@ -155,7 +155,7 @@ class ShellSite implements AuditableSite {
       }),
       now: () => performance.now(),
       arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
-      mark: async () => (options.mark ? [formatMark(await options.mark())] : []),
+      mark: async () => (options.mark ? [formatMark(await options.mark.now(), options.mark.key)] : []),
       listAgain: () => this.#looker.listAgain(),
     };
     this.#looker = new Looker(this.#site, paceOf(backend.patience, options));
@@ -262,11 +262,13 @@ class ShellSite implements AuditableSite {
   }
 
   async lastMark(): Promise<QueueMark | undefined> {
-    return markOf(await this.#site.session.hello());
+    const { mark } = this.#options;
+    return mark && markOf(await this.#site.session.hello(), mark.key);
   }
 
-  async keepMark(mark: QueueMark): Promise<void> {
-    await this.#site.session.exchange('keep_mark', [''], [formatMark(mark)]);
+  async keepMark(now: QueueMark): Promise<void> {
+    const { mark } = this.#options;
+    if (mark) await this.#site.session.exchange('keep_mark', [''], [formatMark(now, mark.key)]);
   }
 
   async close(): Promise<void> {

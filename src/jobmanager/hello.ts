@@ -29,8 +29,8 @@ export function homeOf(hello: Answer): string {
 }
 
 /** The latest position of the agent's queue that the site knows. */
-export function markOf(hello: Answer): QueueMark | undefined {
-  return parseMark(factsOf(hello).get('mark') ?? '');
+export function markOf(hello: Answer, key: string): QueueMark | undefined {
+  return parseMark(factsOf(hello).get('mark') ?? '', key);
 }
 
 function factsOf(hello: Answer): Map<string, string> {

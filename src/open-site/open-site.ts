@@ -4,7 +4,6 @@ import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
-import type { QueueMark } from '../job/mark.ts';
 import { type JobManagerOptions, openJobManagerSite } from '../jobmanager/client.ts';
 import type { AuditableSite } from '../site/audit.ts';
 import type { Sending } from '../site/contract.ts';
@@ -27,8 +26,8 @@ export interface OpenSiteOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
   /** The GridManager's identity; absent for a command, which accesses the site alongside the GridManager. */
   readonly manager?: string;
-  /** The current mark of the agent's queue; only for a GridManager. */
-  readonly mark?: () => Promise<QueueMark>;
+  /** The current mark of the agent's queue, and the key that signs it; only for a GridManager. */
+  readonly mark?: NonNullable<JobManagerOptions['mark']>;
   /** If set, PREPARE answers while large inputs are still being transferred; called with the progress. */
   readonly onSending?: (all: readonly Sending[]) => void;
   /** The same for large results: if set, a fetch does not wait for them. */

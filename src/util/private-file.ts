@@ -1,5 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, lstatSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 
@@ -31,6 +43,22 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
   } finally {
     closeSync(dir);
   }
+}
+
+/** The random key in this file, which is made if there is none. Processes that do this at once get the same key. */
+export function keyAt(path: string): string {
+  if (!existsSync(path)) {
+    const mine = `${path}.${randomBytes(6).toString('hex')}`;
+    writeWhole(mine, randomBytes(32).toString('hex'));
+    try {
+      linkSync(mine, path);
+    } catch (thrown) {
+      if (!existsSync(path)) throw thrown;
+    } finally {
+      rmSync(mine, { force: true });
+    }
+  }
+  return readFileSync(path, 'utf8');
 }
 
 /** Makes a directory and its parents, closed to others; 'not-permitted' if that is impossible. */
