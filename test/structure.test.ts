@@ -30,7 +30,7 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     staging: 'job site credentials credentials/x509',
     'credentials/inventory': 'job config credentials queue',
     jobmanager: 'job site backends staging transport',
-    'open-site': 'job site config credentials credentials/x509 jobmanager transport',
+    'open-site': 'site config credentials credentials/x509 jobmanager transport',
     enqueue: 'job submit backends config credentials queue staging',
     dag: 'job submit dag/language user-log config enqueue queue',
     gridmanager: 'job submit site backends config credentials queue staging transport open-site',

@@ -22,15 +22,15 @@ export function urlAccess(
   settings: Pick<Settings, 'urls.netrc' | 'urls.ca'>,
   fetchers: readonly UrlFetcher[] = FETCHERS,
 ): UrlAccess {
-  const netrc = atHome(settings['urls.netrc'] ?? join(paths.configDir, 'netrc'));
-  const ca = settings['urls.ca'];
-  const login = (url: URL) => loginFor(netrc, url.hostname);
+  // The settings are read at each call, since they follow config.toml.
+  const login = (url: URL) => loginFor(atHome(settings['urls.netrc'] ?? join(paths.configDir, 'netrc')), url.hostname);
   return {
     fetchers,
     schemes: fetchers.flatMap((one) => one.schemes),
     hasLogin: (url) => login(url) !== undefined,
     async optionsFor(url, proxyFile) {
       const found = login(url);
+      const ca = settings['urls.ca'];
       const authorities = ca === undefined ? undefined : await readAuthorities(atHome(ca));
       return {
         ...(found === undefined ? {} : { login: found }),

@@ -19,6 +19,8 @@ const PATIENCE_MS = 10 * 60_000;
 /** Content that no job has asked for in this time is deleted; milliseconds. */
 const KEPT_MS = 24 * 3600_000;
 const AT_ONCE = 4;
+/** A fetch that no job has asked for in this time is stopped; jobs that wait ask every few seconds. Milliseconds. */
+const UNWANTED_MS = 60_000;
 
 export type UrlInput =
   | { readonly is: 'here'; readonly path: string }
@@ -28,7 +30,10 @@ export type UrlInput =
 interface Known {
   readonly url: string;
   readonly proxyFile: string | undefined;
-  running: boolean;
+  /** Set while it is being fetched. */
+  running: AbortController | undefined;
+  /** When a job last asked for it, by the monotonic clock. */
+  askedAt: number;
   path: string | undefined;
   version: string | undefined;
   /** Time of the last success, Unix milliseconds. */
@@ -48,11 +53,13 @@ export class UrlInputs {
   readonly #now: () => number;
   readonly #known = new Map<string, Known>();
   readonly #stop = new AbortController();
+  readonly #unwantedMs: number;
   #running = 0;
   #swept: Promise<void> | undefined;
 
   /** `dir`: used by this manager only. */
-  constructor(dir: string, access: UrlAccess, now: () => number) {
+  constructor(dir: string, access: UrlAccess, now: () => number, unwantedMs = UNWANTED_MS) {
+    this.#unwantedMs = unwantedMs;
     this.#dir = dir;
     this.#access = access;
     this.#now = now;
@@ -69,7 +76,8 @@ export class UrlInputs {
     const known: Known = this.#known.get(name) ?? {
       url,
       proxyFile,
-      running: false,
+      running: undefined,
+      askedAt: 0,
       path: undefined,
       version: undefined,
       at: Number.NEGATIVE_INFINITY,
@@ -77,6 +85,7 @@ export class UrlInputs {
       wakers: new Set(),
     };
     this.#known.set(name, known);
+    known.askedAt = performance.now();
     const now = this.#now();
     if (known.path !== undefined && Math.abs(now - known.at) < BELIEVED_MS) return { is: 'here', path: known.path };
     const { failing } = known;
@@ -97,8 +106,12 @@ export class UrlInputs {
   }
 
   async #bring(name: string, known: Known): Promise<void> {
-    known.running = true;
+    const stop = new AbortController();
+    known.running = stop;
     this.#running += 1;
+    const timer = setInterval(() => {
+      if (performance.now() - known.askedAt > this.#unwantedMs) stop.abort();
+    }, this.#unwantedMs / 4);
     try {
       await (this.#swept ??= this.#sweep());
       const { schemes, fetchers } = this.#access;
@@ -109,7 +122,7 @@ export class UrlInputs {
       const { version, same } = await fetcher.fetch(url, whole, {
         ...(await this.#access.optionsFor(url, known.proxyFile)),
         ...(known.path !== undefined && known.version !== undefined ? { have: known.version } : {}),
-        signal: this.#stop.signal,
+        signal: AbortSignal.any([this.#stop.signal, stop.signal]),
       });
       if (!same) {
         // Every version gets a name of its own, so that it does not change while it is being sent for another job.
@@ -120,9 +133,12 @@ export class UrlInputs {
       known.at = this.#now();
       known.failing = undefined;
     } catch (thrown) {
-      known.failing = this.#failure(known, asError(thrown));
+      // What came is continued when it is asked for again.
+      if (stop.signal.aborted) this.#known.delete(name);
+      else known.failing = this.#failure(known, asError(thrown));
     } finally {
-      known.running = false;
+      clearInterval(timer);
+      known.running = undefined;
       this.#running -= 1;
     }
     if (this.#stop.signal.aborted) return;

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, mkdir, rename, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { askedFor } from '../staging/asked-for.ts';
+import { keepFloor } from '../staging/disk-floor.ts';
 import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { shellQuote } from '../util/shell-quote.ts';
@@ -20,6 +21,9 @@ import { SmallFiles } from './small-files.ts';
 const BATCH = 128;
 /** Files up to 128 KiB are included in the answer itself (find counts blocks of 512 bytes). */
 const SMALL_BLOCKS = 256;
+
+/** How often the room on this disk is looked at while a large file comes, in milliseconds. */
+const LOOK_MS = 200;
 
 /** HTCondor's names for a job's streams in its own directory. */
 const STREAMS = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
@@ -200,6 +204,7 @@ async function target(into: string, file: Place['file']): Promise<string> {
 
 async function save(into: string, file: Place['file'], bytes: Buffer): Promise<FetchedFile> {
   const path = await target(into, file);
+  await keepFloor(into, bytes.length);
   const waiting = partOf(path);
   await writeFile(waiting, bytes, { mode: 0o600 }).catch(unwritable(path));
   await rename(waiting, path).catch(unwritable(path));
@@ -237,7 +242,46 @@ async function saveLarge(
       if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted) return { ...file, path, bytes };
     }
     if (turn > 2) throw new GryphusError('protocol-error', `${name} did not arrive complete from ${site.name}.`);
-    await site.transport.get(source, path, { signal, onProgress: (done, total) => onProgress(name, done, total) });
+    await bring(site, source, path, signal, (done, total) => onProgress(name, done, total));
+  }
+}
+
+/** Gives up if this disk has no room for all of it, or gets nearly full meanwhile. */
+async function bring(
+  { transport }: SiteContext,
+  source: string,
+  path: string,
+  signal: AbortSignal,
+  onProgress: (done: number, total: number) => void,
+): Promise<void> {
+  const full = new AbortController();
+  let error: unknown;
+  let looking = false;
+  let told: { readonly done: number; readonly total: number } | undefined;
+  const look = async (): Promise<void> => {
+    if (!told || looking) return;
+    looking = true;
+    await keepFloor(dirname(path), told.total - told.done).catch((thrown: unknown) => {
+      error = thrown;
+      full.abort();
+    });
+    looking = false;
+  };
+  const timer = setInterval(() => void look(), LOOK_MS);
+  try {
+    await transport.get(source, path, {
+      signal: AbortSignal.any([signal, full.signal]),
+      onProgress: (done, total) => {
+        const first = told === undefined;
+        told = { done, total };
+        if (first) void look();
+        onProgress(done, total);
+      },
+    });
+  } catch (thrown) {
+    throw error ?? thrown;
+  } finally {
+    clearInterval(timer);
   }
 }
 

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, open, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../../errors.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput, Refusal } from '../../site/contract.ts';
 import { askedFor } from '../../staging/asked-for.ts';
+import { keepFloor } from '../../staging/disk-floor.ts';
 import { makeParents, partOf, within } from '../../staging/place.ts';
 import { STREAM_FILES } from '../../staging/streams.ts';
 import type { Asking } from '../wire/asking.ts';
@@ -180,7 +181,7 @@ async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes:
     let offset = begin;
     while (offset < all) {
       if (!wanted()) throw new GryphusError('interrupted', 'it is no longer needed');
-      await keepSpace(path);
+      await keepFloor(dirname(path));
       const ask = { what: 'read', key: attempt.key, path: source, offset, bytes: PIECE } as const;
       const { bytes } = await needed(resultTransfer).ask(ask);
       if (bytes.length > PIECE || offset + bytes.length > all)
@@ -197,16 +198,6 @@ async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes:
 
 function lie({ host }: Attempt, what: string): GryphusError {
   return new GryphusError('protocol-error', `Its worker${host === undefined ? '' : ` ${host}`} ${what}.`);
-}
-
-/** The free space that must remain on this disk: the smaller of this many bytes and this part of the disk. */
-const FLOOR = { bytes: 100e6, part: 0.02 };
-
-/** The queue is on this disk too. */
-async function keepSpace(path: string): Promise<void> {
-  const { bavail, blocks, bsize } = await statfs(dirname(path));
-  if (bavail * bsize < Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize))
-    throw new GryphusError('disk-full', `There is no space for the results: ${dirname(path)} is nearly full.`);
 }
 
 async function sizeOf(path: string): Promise<number> {

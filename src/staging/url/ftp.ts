@@ -33,7 +33,7 @@ export const ftpFetcher: UrlFetcher = {
       const part = new Part(to);
       const start = await part.begin(before.version);
       if (start < before.bytes || before.bytes === 0) {
-        await part.write(start, (file) => client.downloadTo(file, path, start));
+        await part.write(start, (file) => client.downloadTo(file, path, start), before.bytes);
       }
       const { size } = await stat(part.path);
       const after = await lookOf(client, path);

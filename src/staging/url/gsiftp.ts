@@ -37,7 +37,7 @@ export const gsiftpFetcher = {
       const part = new Part(to);
       const start = await part.begin(before.version);
       if (start < before.bytes || before.bytes === 0) {
-        await part.write(start, (file) => client.downloadTo(file, path, start));
+        await part.write(start, (file) => client.downloadTo(file, path, start), before.bytes);
       }
       const said = await checksum(client, path);
       const { size } = await stat(part.path);

@@ -1,7 +1,12 @@
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { GryphusError } from '../../errors.ts';
+import { keepFloor } from '../disk-floor.ts';
 import { unplaceable } from '../place.ts';
+
+/** How often the size, and the room on this disk, are looked at while content comes, in milliseconds. */
+const LOOK_MS = 100;
 
 /** A file on its way here: `<to>.part`, and next to it the version of the content that it belongs to. */
 export class Part {
@@ -31,12 +36,34 @@ export class Part {
     return version === undefined || !bytes ? undefined : { version, bytes: bytes.size };
   }
 
-  /** Writes after `start`; once this settles nothing more is written, whether or not `fill` succeeded. */
-  async write(start: number, fill: (file: WriteStream) => Promise<unknown>): Promise<void> {
+  /**
+   * Writes after `start`, up to `most` bytes in all (without it, as many as come); once this settles nothing more is
+   * written, whether or not `fill` succeeded. 'disk-full' if this disk gets nearly full, 'url-unreachable' if more
+   * comes.
+   */
+  async write(start: number, fill: (file: WriteStream) => Promise<unknown>, most = Number.POSITIVE_INFINITY) {
     const file = createWriteStream(this.path, { flags: start === 0 ? 'w' : 'a', mode: 0o600 });
+    let error: GryphusError | undefined;
+    const giveUp = (why: GryphusError): void => {
+      error ??= why;
+      file.destroy(why);
+    };
+    const look = async (): Promise<void> => {
+      if (start + file.bytesWritten > most)
+        giveUp(new GryphusError('url-unreachable', `${most} bytes were announced, and more came.`));
+      await keepFloor(dirname(this.path)).catch((thrown: unknown) => giveUp(unplaceable(this.path, thrown)));
+    };
+    const timer = setInterval(() => void look(), LOOK_MS);
     try {
+      await look();
       await fill(file);
+    } catch (thrown) {
+      const why = error ?? thrown;
+      // The room is needed for others.
+      if (isFull(why)) await this.drop();
+      throw why;
     } finally {
+      clearInterval(timer);
       file.on('error', () => undefined);
       file.destroy();
       if (!file.closed) await new Promise<void>((resolve) => file.once('close', () => resolve()));
@@ -63,4 +90,8 @@ export class Part {
   readonly #unwritable = (thrown: unknown): never => {
     throw unplaceable(this.path, thrown);
   };
+}
+
+function isFull(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && ['disk-full', 'ENOSPC', 'EDQUOT'].includes(String(thrown.code));
 }
