@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, statSync, truncateSync } from 'node:fs';
+import { existsSync, lstatSync, statSync, truncateSync } from 'node:fs';
 import { createConnection } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readPid } from '../util/pid-file.ts';
 import { GryphusError } from '../errors.ts';
@@ -32,7 +32,7 @@ exec "$@"`;
 export async function ensureServer(options: ServerOptions): Promise<string> {
   const known = serverPlace(options);
   // A server of a removed state directory would not keep the data.
-  if (!isRecorded(options)) await say(known.socket, 'SHUTDOWN NOSAVE');
+  if (!isRecorded(options) && isOurs(known.socket)) await say(known.socket, 'SHUTDOWN NOSAVE');
   const greeting = await greet(known.socket);
   if (greeting === 'ready') return known.socket;
   if (greeting === 'loading' && (await untilReady(known, Date.now())) === 'ready') return known.socket;
@@ -50,12 +50,19 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
   }
 }
 
+/** Whether the socket's directory is ours. In /tmp, another user could have made it first, with a server of their own. */
+function isOurs(socket: string): boolean {
+  const found = lstatSync(dirname(socket), { throwIfNoEntry: false });
+  return found?.isDirectory() === true && found.uid === (process.getuid?.() ?? found.uid);
+}
+
 /** Stops the server after it has written everything, and waits until it is gone. */
 export async function stopServer(options: ServerOptions): Promise<boolean> {
   const place = serverPlace(options);
   const pid = runningPid(place);
-  const silent = (await greet(place.socket)) === 'silent';
-  const heard = silent ? undefined : await say(place.socket, 'SHUTDOWN NOSAVE');
+  const ours = isOurs(place.socket);
+  const silent = ours && (await greet(place.socket)) === 'silent';
+  const heard = !ours || silent ? undefined : await say(place.socket, 'SHUTDOWN NOSAVE');
   if (heard === undefined) {
     if (pid === undefined) return false;
     // Its socket was removed, or it hangs; all that it acknowledged is on disk.

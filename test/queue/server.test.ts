@@ -1,10 +1,22 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { openQueue, type Queue, stopRedis } from '../../src/queue/api.ts';
+import { ordinaryUser } from '../sites/ordinary-user.ts';
 import { startRedis, type TestRedis, until } from '../sites/redis.ts';
 import { procs } from './all.ts';
 
@@ -17,6 +29,22 @@ afterEach(async () => {
 const count = async (queue: Queue) => (await queue.totals()).jobs;
 
 describe('the private Redis', () => {
+  it.skipIf(ordinaryUser() === undefined)("says nothing to a server in another user's directory", async () => {
+    const stateDir = mkdtempSync(join(tmpdir(), 'gst-'));
+    const socketDir = join(stateDir, 'run');
+    for (const dir of ['redis', 'run']) mkdirSync(join(stateDir, dir), { mode: 0o700 });
+    const socket = join(socketDir, 'redis.sock');
+    writeFileSync(join(stateDir, 'redis/socket'), `${socket}\n`);
+    let heard = '';
+    const other = createServer((visitor) => visitor.on('data', (bytes) => (heard += bytes.toString())));
+    await new Promise<void>((open) => other.listen(socket, open));
+    chownSync(socketDir, ordinaryUser()?.uid ?? 0, 0);
+    expect(await stopRedis({ stateDir, socketDir })).toBe(false);
+    expect(heard).toBe('');
+    await new Promise((closed) => other.close(closed));
+    rmSync(stateDir, { recursive: true });
+  });
+
   it('is closed to others, and does not listen on a port', async () => {
     redis = await startRedis();
     expect(statSync(join(redis.socket, '..')).mode & 0o777).toBe(0o700);
