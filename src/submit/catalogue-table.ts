@@ -61,7 +61,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'hold:JobStatus', by: 'job/life.ts' },
   { names: 'priority:JobPrio:prio', kind: 'int', by: 'queue/record.ts' },
   { names: 'periodic_hold:PeriodicHold periodic_release:PeriodicRelease periodic_remove:PeriodicRemove', by: 'scheduler/periodic.ts' },
-  { names: 'periodic_hold_reason:PeriodicHoldReason periodic_hold_subcode:PeriodicHoldSubCode', by: 'gridmanager/decide.ts' },
+  { names: 'periodic_hold_reason:PeriodicHoldReason periodic_hold_subcode:PeriodicHoldSubCode', by: 'job/hold.ts' },
   { names: 'periodic_vacate:PeriodicVacate', by: 'scheduler/periodic.ts', at: POOL, says: 'Only the pool restarts a job that was vacated.' },
   { names: 'on_exit_hold:OnExitHold on_exit_hold_reason:OnExitHoldReason on_exit_hold_subcode:OnExitHoldSubCode on_exit_remove:OnExitRemove', by: 'gridmanager/decide.ts' },
   { names: 'max_retries:JobMaxRetries', by: 'gridmanager/decide.ts' },
@@ -86,7 +86,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'batch_id:JobBatchId', kind: 'unquoted', by: 'dag/main.ts' },
   { names: 'description:JobDescription', kind: 'string', by: 'commands/print-format/print-as.ts' },
   { names: 'submit_event_notes:SubmitEventNotes submit_event_user_notes:SubmitEventUserNotes', kind: 'string', by: 'job/log-events.ts' },
-  { names: 'jobset:JobSetName', kind: 'unquoted', says: 'An attribute to select jobs by.' },
+  { names: 'jobset:JobSetName', kind: 'unquoted', says: 'An attribute for selecting jobs.' },
   { names: 'dag_node_name:DAGNodeName', kind: 'string', by: 'dag/nodes-log.ts' },
   { names: 'dagman_job_id:DAGManJobId', kind: 'natural', by: 'queue/submit.ts' },
   { names: 'dagman_log:DAGManNodesLog', kind: 'path', says: "The DAG manager writes its nodes' log itself." },
@@ -165,15 +165,15 @@ export const WARNED_TABLE: readonly Group[] = [
 ]; // biome-ignore format: a table
 
 export const REFUSED_TABLE: readonly Group[] = [
-  { names: 'encrypt_execute_directory:EncryptExecuteDirectory', kind: 'bool', says: 'The directory of the job would not be encrypted. Leave it out only if the files may be read at the site.' },
+  { names: 'encrypt_execute_directory:EncryptExecuteDirectory', kind: 'bool', says: 'The directory of the job would not be encrypted. Remove it only if the files may be readable at the site.' },
   { names: 'transfer_plugins:TransferPlugins', kind: 'string', says: 'No machine runs plug-ins of a job: it would wait for ever. http, https, ftp, ftps and gsiftp URLs need none.' },
-  { names: 'tool_daemon_cmd:ToolDaemonCmd tool_daemon_args tool_daemon_arguments tool_daemon_arguments2 tool_daemon_input tool_daemon_output tool_daemon_error suspend_job_at_exec', says: 'No machine starts a second program beside a job.' },
-  { names: 'deferral_time:DeferralTime deferral_window:DeferralWindow deferral_prep_time:DeferralPrepTime cron_window:CronWindow cron_prep_time:CronPrepTime', says: 'Jobs start as soon as they can. To start one at a set time, submit it then, with at(1), cron(8) or a timer of systemd.', idle: /^$/ },
-  { names: 'cron_minute:CronMinute cron_hour:CronHour cron_day_of_month:CronDayOfMonth cron_month:CronMonth cron_day_of_week:CronDayOfWeek', kind: 'string', says: 'Jobs start as soon as they can. To start some again and again, submit them with cron(8) or a timer of systemd.', idle: /^$/ },
-  { names: 'noop_job:IsNoopJob', kind: 'expr', says: 'The job would be run. In a DAG, write NOOP behind its node.' },
-  { names: 'noop_job_exit_signal:NoopJobExitSignal noop_job_exit_code:NoopJobExitCode', kind: 'expr', says: 'The job would be run.', idle: /^$/ },
-  { names: 'exit_requirements', says: 'HTCondor no longer has it: write on_exit_remove.' },
-  { names: '+WantParallelScheduling:WantParallelScheduling', says: 'Every job of the cluster would run alone.' },
+  { names: 'tool_daemon_cmd:ToolDaemonCmd tool_daemon_args tool_daemon_arguments tool_daemon_arguments2 tool_daemon_input tool_daemon_output tool_daemon_error suspend_job_at_exec', says: 'No machine starts a second program alongside a job.' },
+  { names: 'deferral_time:DeferralTime deferral_window:DeferralWindow deferral_prep_time:DeferralPrepTime cron_window:CronWindow cron_prep_time:CronPrepTime', says: 'Jobs start as soon as they can. To start one at a set time, submit it then, with at(1), cron(8) or a systemd timer.', idle: /^$/ },
+  { names: 'cron_minute:CronMinute cron_hour:CronHour cron_day_of_month:CronDayOfMonth cron_month:CronMonth cron_day_of_week:CronDayOfWeek', kind: 'string', says: 'Jobs start as soon as they can. To start jobs regularly, submit them with cron(8) or a systemd timer.', idle: /^$/ },
+  { names: 'noop_job:IsNoopJob', kind: 'expr', says: 'The job would run anyway. In a DAG, mark its node NOOP.' },
+  { names: 'noop_job_exit_signal:NoopJobExitSignal noop_job_exit_code:NoopJobExitCode', kind: 'expr', says: 'The job would run anyway.', idle: /^$/ },
+  { names: 'exit_requirements', says: 'HTCondor no longer has it: use on_exit_remove.' },
+  { names: '+WantParallelScheduling:WantParallelScheduling', says: 'Every job of the cluster would run on its own.' },
   { names: 'MyProxyPassword', says: 'A submit file must not contain a password. Give it to gryphus cred once; the agent keeps it out of the queue.' },
 ]; // biome-ignore format: a table
 
