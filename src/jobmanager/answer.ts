@@ -35,9 +35,9 @@ export const MOST_DATA = 256 * 1024;
 const MOST_FILE = 1 << 20;
 /** The most such files. */
 const MOST_FILES = 1_000_000;
-/** The most memory for what is kept of one answer: a million lines. Each costs this much more than its text. */
+/** The most memory for what is kept of one answer: half a million lines. Each costs this much more than its text. */
 const MOST_KEPT = 128 << 20;
-const PER_LINE = 100;
+const PER_LINE = 200;
 
 const KIND = /^([a-z+-][a-z-]*)(?: (.*))?$/s;
 
