@@ -18,9 +18,14 @@ export interface LogListenerOptions {
   readonly style: () => readonly string[];
 }
 
+/** Jobs whose texts are made and written together; a submit may have a million. */
+const JOBS_AT_ONCE = 5000;
+
 /** Writes the jobs' user logs (`log =`) from the queue's events. */
 export class LogListener implements Listener {
   readonly #options: LogListenerOptions;
+  /** Up to where everything has been accepted, in this process. */
+  #written: string | undefined;
 
   constructor(options: LogListenerOptions) {
     this.#options = options;
@@ -29,20 +34,27 @@ export class LogListener implements Listener {
   async hear(heard: readonly EventEntry[]): Promise<void> {
     const [first] = heard;
     if (!first) return;
-    const told = this.#options.logs.told(first.id);
-    const entries = told === undefined ? heard : heard.filter(({ id }) => isLater(id, told));
-    const last = entries.at(-1);
-    if (!last) return;
-    const jobs = await this.#jobs(entries);
+    const done = [this.#options.logs.told(first.id), this.#written];
+    const fresh = pieces(heard).filter(({ id }) => done.every((upTo) => upTo === undefined || isLater(id, upTo)));
+    for (const some of portions(fresh)) {
+      const texts = await this.#texts(some.map(({ event }) => event));
+      const last = some.at(-1)?.id ?? first.id;
+      if (texts.size > 0) await this.#options.logs.append({ from: first.id, last, texts });
+      this.#written = last;
+    }
+  }
+
+  async #texts(events: readonly QueueEvent[]): Promise<ReadonlyMap<string, string>> {
+    const jobs = await this.#jobs(events);
     const texts = new Map<string, string>();
     const print = printer(this.#options.style());
-    for (const { event } of entries) {
+    for (const event of events) {
       for (const [job, said] of this.#said(event, jobs)) {
         const path = userLogPath(job.attrs);
         if (path !== undefined) texts.set(path, (texts.get(path) ?? '') + print(said));
       }
     }
-    if (texts.size > 0) await this.#options.logs.append({ from: first.id, last: last.id, texts });
+    return texts;
   }
 
   *#said(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Generator<[JobRecord, UserLogEvent]> {
@@ -57,19 +69,73 @@ export class LogListener implements Listener {
     }
   }
 
-  async #jobs(entries: readonly EventEntry[]): Promise<ReadonlyMap<string, JobRecord>> {
+  async #jobs(events: readonly QueueEvent[]): Promise<ReadonlyMap<string, JobRecord>> {
     const ids = new Map<string, JobId>();
-    for (const { event } of entries) for (const id of idsOf(event)) ids.set(formatJobId(id), id);
+    for (const event of events) for (const id of idsOf(event)) ids.set(formatJobId(id), id);
     const jobs = ids.size === 0 ? [] : await this.#options.queue.get([...ids.values()]);
     return new Map(jobs.map((job) => [formatJobId(job.id), job]));
   }
 }
 
-/** Compares ids of events: milliseconds, and a sequence number. */
+/**
+ * Large events in parts, which get ids of their own. The same events have always the same parts, because they may be
+ * delivered again after a crash.
+ */
+function pieces(entries: readonly EventEntry[]): EventEntry[] {
+  return entries.flatMap(({ id, event }) => {
+    const parts = partsOf(event);
+    return parts.length === 1 ? [{ id, event }] : parts.map((part, i) => ({ id: `${id}.${i}`, event: part }));
+  });
+}
+
+function* portions(entries: readonly EventEntry[]): Generator<readonly EventEntry[]> {
+  let portion: EventEntry[] = [];
+  let size = 0;
+  for (const entry of entries) {
+    const jobs = jobsIn(entry.event);
+    if (size + jobs > JOBS_AT_ONCE && portion.length > 0) {
+      yield portion;
+      [portion, size] = [[], 0];
+    }
+    portion.push(entry);
+    size += jobs;
+  }
+  if (portion.length > 0) yield portion;
+}
+
+function jobsIn(event: QueueEvent): number {
+  if (event.type !== 'submitted' && event.type !== 'materialized') return 1;
+  return event.procs.reduce((sum, [from, to]) => sum + to - from, 0);
+}
+
+/** New procs, a number at a time. */
+function partsOf(event: QueueEvent): readonly QueueEvent[] {
+  if (event.type !== 'submitted' && event.type !== 'materialized') return [event];
+  const parts: [number, number][][] = [[]];
+  let size = 0;
+  for (const [begin, end] of event.procs) {
+    for (let from = begin; from < end; ) {
+      if (size >= JOBS_AT_ONCE) {
+        parts.push([]);
+        size = 0;
+      }
+      const to = Math.min(end, from + JOBS_AT_ONCE - size);
+      parts.at(-1)?.push([from, to]);
+      size += to - from;
+      from = to;
+    }
+  }
+  return parts.map((procs) => ({ ...event, procs }));
+}
+
+/** Compares ids of events: milliseconds, a sequence number, and the part of the event. */
 function isLater(id: string, than: string): boolean {
-  const [a = 0, i = 0] = id.split('-').map(Number);
-  const [b = 0, j = 0] = than.split('-').map(Number);
-  return a === b ? i > j : a > b;
+  const numbers = than.split(/[-.]/).map(Number);
+  for (const [i, mine] of id.split(/[-.]/).map(Number).entries()) {
+    const other = numbers[i] ?? 0;
+    if (mine !== other) return mine > other;
+  }
+  return false;
 }
 
 function* idsOf(event: QueueEvent): Generator<JobId> {
