@@ -33,12 +33,16 @@ export class Agent {
   run(...args) {
     const before = process.resourceUsage();
     const began = performance.now();
-    const { status, stdout, stderr } = spawnSync('/usr/bin/env', ['sh', '-c', 'exec 3>&1; "$@"; s=$?; times >&2; exit $s', 'sh', process.execPath, this.#cli, ...args], {
-      env: this.#env,
-      cwd: this.home,
-      encoding: 'utf8',
-      maxBuffer: 1 << 30,
-    });
+    const { status, stdout, stderr } = spawnSync(
+      '/usr/bin/env',
+      ['sh', '-c', 'exec 3>&1; "$@"; s=$?; times >&2; exit $s', 'sh', process.execPath, this.#cli, ...args],
+      {
+        env: this.#env,
+        cwd: this.home,
+        encoding: 'utf8',
+        maxBuffer: 1 << 30,
+      },
+    );
     const seconds = (performance.now() - began) / 1000;
     void before;
     return { status, stdout, stderr, seconds, cpu: childrenSeconds(stderr) };
@@ -66,7 +70,13 @@ export class Agent {
           const status = readFileSync(`/proc/${pid}/status`, 'utf8');
           const kb = (name) => Number(new RegExp(`^${name}:\\s*(\\d+)`, 'm').exec(status)?.[1] ?? 0) / 1000;
           return [
-            { part, pid: Number(pid), cpu: (Number(times[11]) + Number(times[12])) / 100, rss: kb('VmRSS'), peak: kb('VmHWM') },
+            {
+              part,
+              pid: Number(pid),
+              cpu: (Number(times[11]) + Number(times[12])) / 100,
+              rss: kb('VmRSS'),
+              peak: kb('VmHWM'),
+            },
           ];
         } catch {
           return [];

@@ -1,5 +1,6 @@
 import { released } from '../job/hold.ts';
-import { formatJobId, type JobId } from '../job/ids.ts';
+import { IdSet } from '../job/id-set.ts';
+import type { JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { quoted, readNumber } from '../job/values.ts';
 import { type Change, type ChangeResult, type JobRecord, makeNoMore, type Queue } from '../queue/api.ts';
@@ -14,29 +15,35 @@ const BY_USER = 1;
 /** Holds, releases or removes the selected jobs; returns each job's own result, in the order of ids. */
 export async function act(queue: Queue, action: Action, request: ActionRequest, user: string): Promise<ActionResult[]> {
   const results: ActionResult[] = [];
-  let batch: JobRecord[] = [];
-  const flush = async () => {
-    const changes = batch.map((job) => changeFor(action, job, request.reason, user));
-    const answers = changes.length === 0 ? [] : await queue.transitionMany(changes);
-    const gone = action === 'remove' && request.force === true ? await letGo(queue, batch) : new Set<JobRecord>();
-    batch.forEach((job, i) =>
-      results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i])),
-    );
-    batch = [];
+  const change = async (jobs: readonly JobRecord[]): Promise<void> => {
+    if (jobs.length === 0) return;
+    const answers = await queue.transitionMany(jobs.map((job) => changeFor(action, job, request.reason, user)));
+    const gone = action === 'remove' && request.force === true ? await letGo(queue, jobs) : new Set<JobRecord>();
+    for (const [i, job] of jobs.entries())
+      results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i]));
   };
   await factories(queue, action, request);
-  for await (const job of selectJobs(queue, request)) {
+  let batch: JobRecord[] = [];
+  // The next jobs are read while these are changed.
+  let changing = Promise.resolve();
+  for await (const job of selectJobs(queue, request, { looked: request.looked })) {
     batch.push(job);
-    if (batch.length >= AT_ONCE) await flush();
+    if (batch.length < AT_ONCE) continue;
+    await changing;
+    changing = change(batch);
+    changing.catch(() => undefined);
+    batch = [];
   }
-  await flush();
-  return [...results, ...notFound(request, results)];
+  await changing;
+  await change(batch);
+  return withMissing(request, results);
 }
 
-/** The selected ids that have no result. */
-export function notFound({ ids = [] }: Selection, results: readonly ActionResult[]): ActionResult[] {
-  const seen = new Set(results.map(({ id }) => formatJobId(id)));
-  return ids.filter((id) => !seen.has(formatJobId(id))).map(missing);
+/** The results, and those of the selected ids that have none. */
+export function withMissing({ ids = [] }: Selection, results: readonly ActionResult[]): ActionResult[] {
+  const seen = new IdSet();
+  if (ids.length > 0) for (const { id } of results) seen.add(id);
+  return results.concat(ids.filter((id) => !seen.has(id)).map(missing));
 }
 
 function missing(id: JobId): ActionResult {

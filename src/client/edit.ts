@@ -6,7 +6,7 @@ import type { State } from '../job/life.ts';
 import { checkExpression, readString, whatItIs } from '../job/values.ts';
 import type { Change, JobRecord, Queue } from '../queue/api.ts';
 import { NUMBER_ATTRIBUTES, STRING_ATTRIBUTES } from '../submit/api.ts';
-import { notFound } from './act.ts';
+import { withMissing } from './act.ts';
 import { move } from './move.ts';
 import { selectJobs } from './select.ts';
 import type { ActionResult, Selection } from './types.ts';
@@ -64,7 +64,7 @@ export async function edit(
     if (!answer.ok) return { id, result: 'not-found', message: answer.message };
     return { id, result: 'done', message: ['changed', ...(undefinedIn[i] ?? [])].join('; ') };
   });
-  return [...results, ...notFound(selection, results)];
+  return withMissing(selection, results);
 }
 
 function refuseProtected(name: string): void {

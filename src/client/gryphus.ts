@@ -15,7 +15,7 @@ import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './
 import type { UserLogEvent } from '../user-log/event.ts';
 import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
 import type { SiteWaysView } from '../queue/tables.ts';
-import { act, notFound } from './act.ts';
+import { act, withMissing } from './act.ts';
 import { environment, queuePlace, runningScheduler, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
@@ -163,7 +163,7 @@ export class Gryphus {
 
   /** The same in chunks, for long lists. */
   async *queryChunks(request: QueryRequest = {}): AsyncGenerator<readonly JobView[]> {
-    for await (const jobs of selectChunks(this.#queue, request, request.limit)) yield viewsOf(jobs, request);
+    for await (const jobs of selectChunks(this.#queue, request, request)) yield viewsOf(jobs, request);
   }
 
   /** Jobs that have left the queue, newest first. */
@@ -299,7 +299,7 @@ export class Gryphus {
     const ids = [];
     for await (const { id } of selectJobs(this.#queue, selection)) ids.push(id);
     const results = await steerInPool(this.#paths, this.#queue.agent, how, ids);
-    return [...results, ...notFound(selection, results)];
+    return withMissing(selection, results);
   }
 
   /** Runs a shell, or one command, next to a running job; returns the exit status. */

@@ -9,7 +9,7 @@ import { platform } from '../pool/host/machine.ts';
 import { sizeOf } from '../pool/wire/request-size.ts';
 import type { Change, ChangeResult, JobRecord, Queue } from '../queue/api.ts';
 import { managerOf } from '../job/identity.ts';
-import { notFound } from './act.ts';
+import { withMissing } from './act.ts';
 import { selectChunks } from './select.ts';
 import type { ActionResult, Selection } from './types.ts';
 
@@ -56,7 +56,7 @@ export async function move(
 ): Promise<ActionResult[]> {
   const results: ActionResult[] = [];
   for await (const jobs of selectChunks(queue, selection)) results.push(...(await moveSome(queue, jobs, to, more)));
-  return [...results, ...notFound(selection, results)];
+  return withMissing(selection, results);
 }
 
 async function moveSome(

@@ -20,21 +20,25 @@ export function wishesOf({ or = [], ...first }: Selections): LookWish[] {
 }
 
 /** The selected jobs in the queue, each once. */
-export async function* selectJobs(queue: Queue, selections: Selections, limit?: number): AsyncIterable<JobRecord> {
-  for await (const jobs of selectChunks(queue, selections, limit)) yield* jobs;
+export async function* selectJobs(
+  queue: Queue,
+  selections: Selections,
+  how: Pick<QueryRequest, 'limit' | 'looked'> = {},
+): AsyncIterable<JobRecord> {
+  for await (const jobs of selectChunks(queue, selections, how)) yield* jobs;
 }
 
 export async function* selectChunks(
   queue: Queue,
   selections: Selections,
-  limit?: number,
+  { limit, looked }: Pick<QueryRequest, 'limit' | 'looked'> = {},
 ): AsyncIterable<readonly JobRecord[]> {
   let left = limit ?? Number.POSITIVE_INFINITY;
   const wishes = wishesOf(selections);
   const seen = new IdSet();
   for (const wish of wishes) {
     if (left <= 0) return;
-    for await (const jobs of queue.queryChunks(wish)) {
+    for await (const jobs of queue.queryChunks({ ...wish, ...(looked && { looked }) })) {
       const fresh = wishes.length > 1 ? jobs.filter(({ id }) => seen.add(id)) : jobs;
       const some = fresh.slice(0, left);
       if (some.length > 0) yield some;

@@ -56,6 +56,8 @@ export interface QueryRequest extends Selections {
   /** Only these attributes (faster). */
   readonly attributes?: readonly string[];
   readonly limit?: number;
+  /** Called with the number of jobs that were looked at since the last call, for showing progress. */
+  readonly looked?: ((jobs: number) => void) | undefined;
 }
 
 /** The jobs of one submit, counted. */
@@ -86,6 +88,8 @@ export interface ActionRequest extends Selection {
   readonly reason?: string;
   /** For remove: the job leaves the queue at once, whatever its site still does; `audit` finds what remains there. */
   readonly force?: boolean;
+  /** As `QueryRequest.looked`. */
+  readonly looked?: ((jobs: number) => void) | undefined;
 }
 
 /** The result for each job that an action named. */

@@ -40,8 +40,9 @@ GridResource moves a job, as \`gryphus move\` does.`,
       });
     }
     await this.withGryphus(flags, async (gryphus) => {
-      const results: ActionResult[] = [];
-      for (const target of mustName(named)) results.push(...(await gryphus.edit(target, set)));
+      const each: (readonly ActionResult[])[] = [];
+      for (const target of mustName(named)) each.push(await gryphus.edit(target, set));
+      const results = each.flat();
       const done = results.filter((one) => one.result === 'done').length;
       if (done === 0 || done < results.length) process.exitCode = 1;
       if (flags.json) return void process.stdout.write(actJson(results));

@@ -24,7 +24,7 @@ export abstract class OrderCommand extends GryphusCommand {
     work: (gryphus: Gryphus, target: Selection) => Promise<readonly ActionResult[]>,
   ): Promise<void> {
     const named = mustName({ words, ...flags });
-    const all: ActionResult[] = [];
+    const all: (readonly ActionResult[])[] = [];
     await this.withGryphus(flags, async (gryphus) => {
       for (const target of named) {
         const results = await work(gryphus, target);
@@ -32,9 +32,9 @@ export abstract class OrderCommand extends GryphusCommand {
           if (!flags.json) (ok ? process.stdout : process.stderr).write(`${line}\n`);
           if (!ok) process.exitCode = 1;
         }
-        all.push(...results);
+        all.push(results);
       }
     });
-    if (flags.json) process.stdout.write(actJson(all));
+    if (flags.json) process.stdout.write(actJson(all.flat()));
   }
 }

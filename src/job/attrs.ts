@@ -21,15 +21,21 @@ const VALUE = { enumerable: true, writable: true, configurable: true } as const;
 export class Attrs implements Iterable<readonly [name: string, text: string]> {
   /** The layer below, shared by all jobs of a cluster, so that an evaluator can parse it once. */
   readonly parent: Attrs | undefined;
-  /** The attributes of this layer only. */
-  readonly own: AttrTexts;
+  #own: AttrTexts | (() => AttrTexts);
   /** For a shared layer: the spelling here, by name in lower case. */
   #index: Map<string, string> | undefined;
   #record: Readonly<Record<string, string>> | undefined;
 
-  constructor(own: AttrTexts, parent?: Attrs) {
-    this.own = own;
+  /** `own`: a function is called when an attribute is first read. */
+  constructor(own: AttrTexts | (() => AttrTexts), parent?: Attrs) {
+    this.#own = own;
     this.parent = parent;
+  }
+
+  /** The attributes of this layer only. */
+  get own(): AttrTexts {
+    if (typeof this.#own === 'function') this.#own = this.#own();
+    return this.#own;
   }
 
   get(name: string): string | undefined {

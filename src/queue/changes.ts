@@ -24,12 +24,11 @@ export async function transitionMany(
   const results: ChangeResult[] = [];
   for (let from = 0; from < changes.length; from += AT_ONCE) {
     const some = changes.slice(from, from + AT_ONCE);
-    const wishes = some.map((change) => encodeChange(change, numbers));
     const answers = (await context.db.script('change', [
       context.now(),
       lease?.name ?? '',
       lease?.epoch ?? '',
-      `[${wishes.join(',')}]`,
+      encodeChanges(some, numbers),
     ])) as string[];
     for (const [i, change] of some.entries()) results.push(decodeAnswer(change, answers[i] ?? ''));
   }
@@ -48,11 +47,31 @@ export function route(ids: readonly JobId[], to: { readonly manager: string; rea
   return ids.map((id) => ({ id, route: to, from: ['idle', 'held'] }));
 }
 
+/** Neighbours that differ only in their procs are encoded, and computed, as one. */
+function encodeChanges(changes: readonly Change[], numbers: ReadonlyMap<string, string>): string {
+  const wishes: string[] = [];
+  let head: string | undefined;
+  let procs: number[] = [];
+  const close = () => {
+    if (head !== undefined) wishes.push(`{${head},"p":["${procs.join('","')}"]}`);
+  };
+  for (const change of changes) {
+    const own = encodeChange(change, numbers);
+    if (own !== head) {
+      close();
+      [head, procs] = [own, []];
+    }
+    procs.push(change.id.proc);
+  }
+  close();
+  return `[${wishes.join(',')}]`;
+}
+
 function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): string {
   const { id, event, from, at, set, route: to, info, attempt, candidate, adopt, attemptsFrom } = change;
   const states = from === undefined ? undefined : typeof from === 'string' ? [from] : from;
   const fields = [
-    `"i":"${id.cluster}","p":"${id.proc}"`,
+    `"i":"${id.cluster}"`,
     event === undefined ? '' : `"e":${JSON.stringify(event)}`,
     states === undefined ? '' : `"f":${JSON.stringify(Object.fromEntries(states.map((state) => [state, true])))}`,
     at === undefined ? '' : `"w":["${numbers.get(at.manager)}","${numbers.get(at.site)}"]`,
@@ -64,7 +83,7 @@ function encodeChange(change: Change, numbers: ReadonlyMap<string, string>): str
     attemptsFrom === undefined ? '' : `"u":"${attemptsFrom}"`,
     to === undefined ? '' : `"r":["${numbers.get(to.manager)}","${numbers.get(to.site)}"]`,
   ];
-  return `{${fields.filter((field) => field !== '').join(',')}}`;
+  return fields.filter((field) => field !== '').join(',');
 }
 
 /** Attributes that the queue derives cannot be set; a priority becomes a 32-bit integer. */

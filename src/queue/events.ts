@@ -12,9 +12,28 @@ const BLOCK_MS = 5000;
 /** Events kept for readers without a cursor. */
 const KEPT = 10_000;
 
-type Reply = [id: string, fields: string[]][];
+interface Entry<E> {
+  readonly id: string;
+  readonly event: E;
+}
 
-/** The events after `from`, oldest first. */
+type Is<E> = (event: unknown) => event is E;
+
+/** One entry of a stream, with all events of one change of the queue. */
+interface Bundle {
+  readonly id: string;
+  /** Lines of JSON (prelude.lua). */
+  readonly text: string;
+  /** How many events. */
+  readonly size: number;
+  /** How many of them have been read before. */
+  readonly skip: number;
+}
+
+/** Bundles read first: with how many events they have, this says how many to read then. */
+const FIRST = 4;
+
+/** The events after `from`, oldest first. May be more than `limit`, because bundles are not divided. */
 export async function readEvents(
   context: QueueContext,
   from: string,
@@ -24,28 +43,23 @@ export async function readEvents(
   return readStream(context, `${context.db.prefix}events`, isQueueEvent, from, options, signal);
 }
 
-/** The same for any stream whose entries have one field; skips those that are not such events. */
+/** The same for any such stream; skips what is no such event. */
 export async function readStream<E>(
   context: QueueContext,
   key: string,
-  is: (event: unknown) => event is E,
+  is: Is<E>,
   from: string,
   options?: ReadOptions,
   signal?: AbortSignal,
 ): Promise<Entry<E>[]> {
   for (let at = from; ; ) {
-    const some = await readTexts(context, key, at, options, signal);
-    const known = some.flatMap((one) => parsed(one, is));
+    const some = await readBundles(context, key, at, options, signal);
+    const known = some.flatMap((bundle) => [...entriesOf(bundle, is)]);
     const last = some.at(-1);
     // A reader that was given nothing would ask again from the same place.
     if (known.length > 0 || last === undefined) return known;
-    [at] = last;
+    at = last.id;
   }
-}
-
-interface Entry<E> {
-  readonly id: string;
-  readonly event: E;
 }
 
 interface ReadOptions {
@@ -53,24 +67,41 @@ interface ReadOptions {
   readonly blockMs?: number;
 }
 
-async function readTexts(
+async function readBundles(
   context: QueueContext,
   key: string,
   from: string,
   { limit = LIMIT, blockMs = 0 }: ReadOptions = {},
   signal?: AbortSignal,
-): Promise<Reply> {
+): Promise<Bundle[]> {
+  const found: Bundle[] = [];
   if (from !== '$') {
-    const there = await context.db.run((redis) => redis.xread('COUNT', limit, 'STREAMS', key, from));
-    if (there || blockMs <= 0) return entries(there);
+    const within = /^(\d+)-(\d+)\.(\d+)$/.exec(from);
+    let at = within ? before(within[1] ?? '0', within[2] ?? '0') : from;
+    let events = 0;
+    for (let count = Math.min(FIRST, limit); ; ) {
+      const start = at;
+      const some = bundles(
+        await context.db.run((redis) => redis.xread('COUNT', count, 'STREAMS', key, start)),
+        within ? { id: `${within[1]}-${within[2]}`, skip: Number(within[3]) + 1 } : undefined,
+      );
+      found.push(...some);
+      events += some.reduce((sum, { size, skip }) => sum + size - skip, 0);
+      at = some.at(-1)?.id ?? at;
+      if (some.length < count || events >= limit) break;
+      count = Math.max(1, Math.floor(((limit - events) * found.length) / events));
+    }
+    if (found.length > 0 || blockMs <= 0) return found;
   } else if (blockMs <= 0) {
     return [];
   }
   // A caller that has gone in the meantime must not wait.
   if (signal?.aborted) return [];
-  return entries(
-    await context.db.blocking((redis) => redis.xread('COUNT', limit, 'BLOCK', blockMs, 'STREAMS', key, from), signal),
+  const blocking = context.db.blocking(
+    (redis) => redis.xread('COUNT', Math.min(FIRST, limit), 'BLOCK', blockMs, 'STREAMS', key, from),
+    signal,
   );
+  return bundles(await blocking);
 }
 
 /** Continues while Redis is temporarily away; ends only with the signal. */
@@ -81,18 +112,21 @@ export async function* subscribe(
   let at = from === '$' ? undefined : from;
   const over = () => signal?.aborted === true;
   while (!over()) {
-    let some: Reply = [];
+    let some: Bundle[] = [];
     try {
       at ??= await lastId(context);
-      some = await readTexts(context, `${context.db.prefix}events`, at, { blockMs: BLOCK_MS }, signal);
+      some = await readBundles(context, `${context.db.prefix}events`, at, { blockMs: BLOCK_MS }, signal);
     } catch (thrown) {
       if (over()) return;
       if (!(thrown instanceof GryphusError && thrown.retry === 'later') || context.db.closed) throw thrown;
       await sleep(200);
     }
-    for (const text of some) {
-      if (only?.test(text[1][1] ?? '') !== false) yield* parsed(text, isQueueEvent);
-      [at] = text;
+    for (const bundle of some) {
+      for (const entry of entriesOf(bundle, isQueueEvent, only)) {
+        yield entry;
+        if (over()) return;
+      }
+      at = bundle.id;
       if (over()) return;
     }
   }
@@ -134,12 +168,48 @@ export async function lastId(context: QueueContext): Promise<string> {
   return last?.[0] ?? '0';
 }
 
-function entries(reply: readonly unknown[] | null): Reply {
-  const stream = reply?.[0] as [key: string, entries: Reply] | undefined;
-  return stream?.[1] ?? [];
+function bundles(reply: readonly unknown[] | null, had?: { readonly id: string; readonly skip: number }): Bundle[] {
+  const stream = reply?.[0] as [key: string, entries: [id: string, fields: string[]][]] | undefined;
+  return (stream?.[1] ?? []).map(([id, [, text = '', , size = '1']]) => ({
+    id,
+    text,
+    size: Number(size),
+    skip: had?.id === id ? had.skip : 0,
+  }));
 }
 
-function parsed<E>([id, fields]: Reply[number], is: (event: unknown) => event is E): Entry<E>[] {
-  const event: unknown = JSON.parse(fields[1] ?? '');
-  return is(event) ? [{ id, event }] : [];
+/** The start of a line that many jobs share. */
+const SHARED = /^(\{"v":1,"at":\d+,"type":"[a-z]+"),"jobs":"([\d.,-]+)"/;
+
+/**
+ * The events of a bundle. The last has the bundle's id, so that a bundle is read again only by who stopped within it.
+ * `only`: matched against a line before it is parsed.
+ */
+function* entriesOf<E>({ id, text, size, skip }: Bundle, is: Is<E>, only?: RegExp): Generator<Entry<E>> {
+  let i = 0;
+  for (const line of text.split('\n')) {
+    const ranges = SHARED.exec(line)?.[2];
+    const jobs = ranges === undefined ? [undefined] : jobsIn(ranges);
+    const wanted = only?.test(line) !== false;
+    const shared: object = wanted ? JSON.parse(line.replace(SHARED, '$1')) : {};
+    for (const job of jobs) {
+      i += 1;
+      if (!wanted || i <= skip) continue;
+      const event: unknown = job === undefined ? shared : { ...shared, job };
+      if (is(event)) yield { id: i === size ? id : `${id}.${i - 1}`, event };
+    }
+  }
+}
+
+function jobsIn(ranges: string): string[] {
+  return ranges.split(',').flatMap((range) => {
+    const [, cluster, first, last = first] = /^(\d+)\.(\d+)(?:-(\d+))?$/.exec(range) ?? [];
+    const length = Number(last) - Number(first) + 1;
+    return Array.from({ length }, (_, i) => `${cluster}.${Number(first) + i}`);
+  });
+}
+
+/** The id before which no other can be. */
+function before(ms: string, sequence: string): string {
+  return sequence === '0' ? `${BigInt(ms) - 1n}-18446744073709551615` : `${ms}-${BigInt(sequence) - 1n}`;
 }

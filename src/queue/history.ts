@@ -1,17 +1,17 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
-import { Attrs } from '../job/attrs.ts';
+import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 import { parseStored, type StoredPlace } from '../util/stored-json.ts';
-import type { HistoryQuery, HistoryRecord, JobRecord, LookWish, History as Reading, SeenJob } from './api.ts';
+import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
 import { CLUSTER_LINE, type ClusterLine, HistoryFile, JOB_LINE, type JobLine } from './history-file.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
-import { getJobs } from './read.ts';
-import { plainString, stateNamed } from './record.ts';
+import { getOpened, namesOf, type Opened } from './read.ts';
+import { ownText, plainString, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 interface Mark {
@@ -21,7 +21,7 @@ interface Mark {
 }
 
 /** Jobs in one write. */
-const CHUNK = 500;
+const CHUNK = 2000;
 /**
  * `2026-11.jsonl`, then `2026-11-0002.jsonl` and so on. A name is never reused, because clusters remember which file
  * has their ad.
@@ -131,16 +131,14 @@ export class History implements Reading {
     const each = [...new Map([...found, ...ids].map((id) => [formatJobId(id), id])).values()];
     let gone = 0;
     for (let from = 0; from < each.length; from += CHUNK) {
-      const jobs = (await getJobs(this.#context, each.slice(from, from + CHUNK))).filter(
-        (job) => isEnd(job.state) && job.attrs.get('LeaveJobInQueue')?.trim().toLowerCase() !== 'true',
-      );
+      const jobs = (await getOpened(this.#context, each.slice(from, from + CHUNK))).filter(mayLeave);
       if (jobs.length === 0) continue;
-      const size = await this.#write(
-        name,
-        file,
-        jobs.filter((job) => !isLine(job, written.get(formatJobId(job.id)))),
+      const names = await namesOf(this.#context, jobs);
+      const fresh = jobs.filter(
+        (job) => !isLine(job, names.get(job.stored.site) ?? '', written.get(formatJobId(job.id))),
       );
-      const args = jobs.flatMap(({ id }) => [id.cluster, id.proc]);
+      const size = await this.#write(name, file, fresh);
+      const args = [...procsOf(jobs)].flatMap(([cluster, procs]) => [cluster, procs.length, ...procs]);
       const whole = from + CHUNK >= found.length ? [name, size] : [mark.file, mark.size];
       gone += Number(await this.#context.db.script('retire', [this.#context.now(), ...whole, ...args]));
     }
@@ -180,28 +178,32 @@ export class History implements Reading {
   }
 
   /** Writes the jobs. Returns the file's size afterwards. */
-  async #write(name: string, file: HistoryFile, jobs: readonly JobRecord[]): Promise<number> {
+  async #write(name: string, file: HistoryFile, jobs: readonly Opened[]): Promise<number> {
     let at = file.size();
     if (jobs.length === 0) return at;
     const lines: Buffer[] = [];
     const entries: HistoryEntry[] = [];
     const places = await this.#clusterPlaces(name, jobs);
     const fresh = new Map<number, string>();
-    const add = (line: ClusterLine | JobLine): readonly [number, number] => {
-      const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
+    const add = (line: string): readonly [number, number] => {
+      const bytes = Buffer.from(`${line}\n`);
       lines.push(bytes);
       at += bytes.length;
       return [at - bytes.length, bytes.length];
     };
-    for (const { id, state, attrs } of jobs) {
+    const names = await namesOf(this.#context, jobs);
+    const retired = Math.floor(this.#context.now() / 1000);
+    for (const { id, stored, cluster } of jobs) {
       let place = places.get(id.cluster);
       if (!place) {
-        place = add({ c: id.cluster, ad: attrs.parent?.own ?? {} });
+        place = add(JSON.stringify({ c: id.cluster, ad: cluster.own } satisfies ClusterLine));
         places.set(id.cluster, place);
         fresh.set(id.cluster, `${name}|${place.join('|')}`);
       }
-      const retired = Math.floor(this.#context.now() / 1000);
-      const [offset, length] = add({ j: formatJobId(id), c: place, s: state, t: retired, own: attrs.own });
+      const own = ownText(id, stored, names.get(stored.site) ?? '');
+      const [offset, length] = add(
+        `{"j":"${formatJobId(id)}","c":[${place.join(',')}],"s":"${stored.state}","t":${retired},"own":${own}}`,
+      );
       entries.push({ ...id, offset, length });
     }
     try {
@@ -223,7 +225,7 @@ export class History implements Reading {
   }
 
   /** Where the file already has the ads of these jobs' clusters. */
-  async #clusterPlaces(name: string, jobs: readonly JobRecord[]): Promise<Map<number, readonly [number, number]>> {
+  async #clusterPlaces(name: string, jobs: readonly Opened[]): Promise<Map<number, readonly [number, number]>> {
     const places = new Map<number, readonly [number, number]>();
     for (const cluster of new Set(jobs.map(({ id }) => id.cluster))) {
       const known = await this.#context.db.run((redis) => redis.hget(`${this.#context.db.prefix}c:${cluster}`, 'hist'));
@@ -234,14 +236,34 @@ export class History implements Reading {
   }
 }
 
+function procsOf(jobs: readonly Opened[]): ReadonlyMap<number, readonly number[]> {
+  const procs = new Map<number, number[]>();
+  for (const { id } of jobs) {
+    const some = procs.get(id.cluster);
+    if (some) some.push(id.proc);
+    else procs.set(id.cluster, [id.proc]);
+  }
+  return procs;
+}
+
+/** Whether the job has ended, and does not stay in the queue. */
+function mayLeave({ stored, cluster }: Opened): boolean {
+  if (!isEnd(stored.state)) return false;
+  const mayStay = cluster.has('LeaveJobInQueue') || /"leavejobinqueue":/i.test(stored.own);
+  if (!mayStay) return true;
+  const attrs = new Attrs(JSON.parse(stored.own) as AttrTexts, cluster);
+  return attrs.get('LeaveJobInQueue')?.trim().toLowerCase() !== 'true';
+}
+
 /**
  * Whether the line describes this job. If the queue was restored from an older copy, the file may have another job with
  * the same id.
  */
-function isLine({ state, attrs }: JobRecord, line: JobLine | undefined): boolean {
-  if (line?.s !== state) return false;
+function isLine({ id, stored }: Opened, site: string, line: JobLine | undefined): boolean {
+  if (line?.s !== stored.state) return false;
+  const own = JSON.parse(ownText(id, stored, site)) as AttrTexts;
   const names = Object.keys(line.own);
-  return names.length === Object.keys(attrs.own).length && names.every((name) => line.own[name] === attrs.own[name]);
+  return names.length === Object.keys(own).length && names.every((name) => line.own[name] === own[name]);
 }
 
 /** Unix seconds; 0 if the file has no jobs. */

@@ -6,11 +6,14 @@ import type { Connection } from './redis.ts';
 /**
  * The version of the stored state that this program writes. A change that an older program would misread increments it.
  */
-const VERSION = 1;
+const VERSION = 2;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** The agent's id, created once. Rejects with 'state-version' if a newer program wrote the state. */
-export async function openMeta(db: Connection): Promise<string> {
+/**
+ * The agent's id, created once. Rejects with 'state-version' if a newer program wrote the state, or if daemons of an
+ * older program still use it.
+ */
+export async function openMeta(db: Connection, now: () => number): Promise<string> {
   const key = `${db.prefix}meta`;
   const [version, known] = await db.run((redis) => redis.hmget(key, 'version', 'agent'));
   if (version !== null && version !== undefined && Number(version) > VERSION) {
@@ -20,10 +23,18 @@ export async function openMeta(db: Connection): Promise<string> {
       { suggestions: ['Use that newer Gryphus, or another state directory (GRYPHUS_HOME).'] },
     );
   }
+  if (version === '1') await upgrade(db, now());
   const agent = version && known ? known : await makeAgent(db, key);
   // If the server was restarted, this begins another life of the queue, before anything in it is changed.
   await queueMark(db);
   return agent;
+}
+
+async function upgrade(db: Connection, now: number): Promise<void> {
+  if ((await db.script('upgrade', [now])) === 1) return;
+  throw new GryphusError('state-version', 'The daemons of an older Gryphus are running here.', {
+    suggestions: ['End them with `gryphus down`; the jobs go on. Then run this again.'],
+  });
 }
 
 async function makeAgent(db: Connection, key: string): Promise<string> {

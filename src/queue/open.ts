@@ -29,7 +29,7 @@ export async function open(options: QueueOptions): Promise<Queue> {
   const clock = options.clock ?? Date.now;
   const context: QueueContext = { db, names: new NameTable(db), now: () => Math.floor(clock()) };
   try {
-    return assemble(context, await openMeta(db), new History(context, options.stateDir));
+    return assemble(context, await openMeta(db, context.now), new History(context, options.stateDir));
   } catch (thrown) {
     await db.close();
     throw thrown;

@@ -25,6 +25,7 @@ export async function* queryChunks(context: QueueContext, wish: Query): AsyncIte
       for (const { cluster, owner } of await clusterRecords(context, unknown)) owners.set(cluster, owner);
     }
     const some = jobs.filter((job) => matches(job, wish, owners)).slice(0, left);
+    wish.looked?.(jobs.length);
     if (some.length > 0) yield some;
     left -= some.length;
     if (left <= 0) return;

@@ -2,7 +2,7 @@ import { Attrs } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { STATES, type State } from '../job/life.ts';
 import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
-import { decodeJob, parseJob, readClusterAd, stateNamed } from './record.ts';
+import { decodeJob, type Names, parseJob, readClusterAd, stateNamed, type StoredJob } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 /** One job as read from Redis, not yet decoded. */
@@ -11,8 +11,29 @@ export interface Raw {
   readonly value: string;
 }
 
+/** A job taken apart, with its cluster's ad. */
+export interface Opened {
+  readonly id: JobId;
+  readonly stored: StoredJob;
+  readonly cluster: Attrs;
+}
+
 /** Decodes jobs with their clusters' ads, reading each ad once. */
 export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): Promise<JobRecord[]> {
+  const opened = await openJobs(context, raws);
+  const names = await namesOf(context, opened);
+  return opened.map(({ id, stored, cluster }) => decodeJob(id, stored, cluster, names));
+}
+
+/** The names of their managers and sites. */
+export function namesOf(context: QueueContext, jobs: readonly Opened[]): Promise<Names> {
+  const numbers = new Set<string>();
+  for (const { stored } of jobs) numbers.add(stored.manager).add(stored.site);
+  return context.names.names(numbers);
+}
+
+/** Jobs whose cluster is gone are omitted. */
+async function openJobs(context: QueueContext, raws: readonly Raw[]): Promise<Opened[]> {
   if (raws.length === 0) return [];
   const clusters = [...new Set(raws.map(({ id }) => id.cluster))];
   const ads = await context.db.run((redis) => redis.mget(clusters.map((n) => `${context.db.prefix}ad:${n}`)));
@@ -21,28 +42,32 @@ export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): P
     const ad = ads[i];
     if (typeof ad === 'string') shared.set(cluster, new Attrs(readClusterAd(ad, cluster)));
   }
-  const stored = raws.map(({ id, value }) => parseJob(id, value));
-  const numbers = new Set<string>();
-  for (const { manager, site } of stored) numbers.add(manager).add(site);
-  const names = await context.names.names(numbers);
-  const jobs: JobRecord[] = [];
-  for (const [i, { id }] of raws.entries()) {
+  const jobs: Opened[] = [];
+  for (const { id, value } of raws) {
     const cluster = shared.get(id.cluster);
-    const job = stored[i];
-    if (cluster && job) jobs.push(decodeJob(id, job, cluster, names));
+    if (cluster) jobs.push({ id, stored: parseJob(id, value), cluster });
   }
   return jobs;
 }
 
 /** In the order of `ids`; jobs that do not exist, or are not visible yet, are omitted. */
 export async function getJobs(context: QueueContext, ids: readonly JobId[]): Promise<JobRecord[]> {
+  return decodeJobs(context, await readJobs(context, ids));
+}
+
+/** The same, without making records of them. */
+export async function getOpened(context: QueueContext, ids: readonly JobId[]): Promise<Opened[]> {
+  return openJobs(context, await readJobs(context, ids));
+}
+
+async function readJobs(context: QueueContext, ids: readonly JobId[]): Promise<Raw[]> {
   const wanted = new Map<number, number[]>();
   for (const { cluster, proc } of ids) {
     const procs = wanted.get(cluster);
     if (procs) procs.push(proc);
     else wanted.set(cluster, [proc]);
   }
-  const values = new Map<string, string>();
+  const values = new Map<number, Map<number, string>>();
   const asked = [...wanted];
   const answers = await context.db.run(async (redis) => {
     const pipeline = redis.pipeline();
@@ -50,16 +75,19 @@ export async function getJobs(context: QueueContext, ids: readonly JobId[]): Pro
     return answersOf<(string | null)[]>(await pipeline.exec());
   });
   for (const [i, [cluster, procs]] of asked.entries()) {
+    const mine = new Map<number, string>();
+    values.set(cluster, mine);
     for (const [n, proc] of procs.entries()) {
       const value = answers[i]?.[n];
-      if (typeof value === 'string') values.set(`${cluster}.${proc}`, value);
+      if (typeof value === 'string') mine.set(proc, value);
     }
   }
-  const raws = ids.flatMap((id) => {
-    const value = values.get(`${id.cluster}.${id.proc}`);
-    return value === undefined ? [] : [{ id, value }];
-  });
-  return decodeJobs(context, raws);
+  const raws: Raw[] = [];
+  for (const id of ids) {
+    const value = values.get(id.cluster)?.get(id.proc);
+    if (value !== undefined) raws.push({ id, value });
+  }
+  return raws;
 }
 
 export async function nextJobs(

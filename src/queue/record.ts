@@ -74,15 +74,32 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
   const { state, priority, attempt, since } = stored;
   const manager = names.get(stored.manager) ?? '';
   const site = names.get(stored.site) ?? '';
-  const own = readAttrTexts(stored.own, `The queue's record of job ${id.cluster}.${id.proc}`);
-  own['ClusterId'] = String(id.cluster);
-  own['ProcId'] = String(id.proc);
-  own['JobStatus'] = STATUS[state];
-  own['EnteredCurrentStatus'] = String(since);
-  own['GryphusState'] = `"${state}"`;
-  own['GryphusSite'] = /["\\]/.test(site) ? `"${site.replaceAll(/["\\]/g, '\\$&')}"` : `"${site}"`;
-  own['GryphusAttempt'] = String(attempt);
-  return { id, state, manager, site, attempt, priority, since, attrs: new Attrs(own, cluster) };
+  const attrs = new Attrs(() => ownOf(id, stored, site), cluster);
+  return { id, state, manager, site, attempt, priority, since, attrs };
+}
+
+/** The job's own attributes, with those that are derived from its fields. */
+export function ownOf(id: JobId, stored: StoredJob, site: string): AttrTexts {
+  return readAttrTexts(ownText(id, stored, site), `The queue's record of job ${id.cluster}.${id.proc}`);
+}
+
+/** JSON of the job's own attributes, with those that are derived from its fields. */
+export function ownText({ cluster, proc }: JobId, stored: StoredJob, site: string): string {
+  const { state, attempt, since, own } = stored;
+  const made = `"ClusterId":"${cluster}","ProcId":"${proc}","JobStatus":"${STATUS[state]}","EnteredCurrentStatus":"${since}","GryphusState":"\\"${state}\\"","GryphusSite":${siteText(site)},"GryphusAttempt":"${attempt}"`;
+  return own === '{}' ? `{${made}}` : `${own.slice(0, -1)},${made}}`;
+}
+
+const siteTexts = new Map<string, string>();
+
+/** JSON of the string literal of a site's name. */
+function siteText(site: string): string {
+  let text = siteTexts.get(site);
+  if (text === undefined) {
+    text = JSON.stringify(`"${site.replaceAll(/["\\]/g, '\\$&')}"`);
+    siteTexts.set(site, text);
+  }
+  return text;
 }
 
 /**

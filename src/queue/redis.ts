@@ -25,6 +25,7 @@ const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'stage',
   'summaries',
   'trim',
+  'upgrade',
 ]);
 
 type Options = Omit<RedisOptions, 'replyMapping'>;

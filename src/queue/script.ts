@@ -23,7 +23,8 @@ export type ScriptName =
   | 'skip'
   | 'stage'
   | 'summaries'
-  | 'trim';
+  | 'trim'
+  | 'upgrade';
 
 /** A script in the form that Redis takes. */
 export interface Script {

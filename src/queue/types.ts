@@ -195,6 +195,8 @@ export interface Query {
   /** Applied to the merged attributes; `constraint()` makes it from a ClassAd expression. */
   readonly where?: (job: JobRecord) => boolean;
   readonly limit?: number;
+  /** Called with the number of jobs that were read since the last call. */
+  readonly looked?: (jobs: number) => void;
 }
 
 export interface Totals {

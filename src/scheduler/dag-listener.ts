@@ -2,6 +2,7 @@ import { forgetOldRecords, JournalPlace, sweepDag } from '../dag/api.ts';
 import { parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { readBoolean } from '../job/values.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 import type { Listener } from './listener.ts';
 
@@ -32,8 +33,12 @@ export class DagListener implements Listener {
       return id ? [id] : [];
     });
     if (ids.length === 0) return;
+    const summaries = await queue.summaries([...new Set(ids.map(({ cluster }) => cluster))]);
+    const managers = new Set(
+      summaries.filter(({ universe }) => universe === UNIVERSE.scheduler).map((one) => one.cluster),
+    );
     let swept = false;
-    for (const { id, attrs } of await queue.get(ids)) {
+    for (const { id, attrs } of await queue.get(ids.filter(({ cluster }) => managers.has(cluster)))) {
       if (!attrs.has('GryphusDag') || readBoolean(attrs, 'GryphusDag') !== true) continue;
       await sweepDag(queue, id.cluster);
       new JournalPlace(this.#options, id.cluster).abandon();

@@ -89,6 +89,53 @@ describe('a cursor', () => {
   });
 });
 
+describe('the events of one change of many jobs', () => {
+  it('are one event for each job, in order, and reading can go on after any of them', async () => {
+    const { cluster } = await queue.submit({ clusterAd: {}, procs: procs(1300) });
+    const start = await queue.position();
+    const ids = Array.from({ length: 1300 }, (_, proc) => ({ cluster, proc })).filter(({ proc }) => proc !== 7);
+    const changes = ids.map((id) => ({
+      id,
+      event: 'hold' as const,
+      set: { HoldReason: id.proc === 9 ? '"no\ncause"' : '"why"' },
+      info: { by: 'a test' },
+    }));
+    await queue.transitionMany(changes);
+    const expected = ids.map(({ proc }) => [`${cluster}.${proc}`, proc === 9 ? '"no\ncause"' : '"why"']);
+    const rows = (entries: readonly EventEntry[]) =>
+      entries.flatMap(({ event }) => (event.type === 'transition' ? [[event.job, event.set['HoldReason']]] : []));
+    const entries = await queue.readEvents(start, { limit: 5000 });
+    expect(rows(entries)).toEqual(expected);
+    expect(entries[0]?.event).toMatchObject({ event: 'hold', from: 'idle', to: 'held', info: { by: 'a test' } });
+    expect(entries[0]?.event).not.toHaveProperty('jobs');
+    expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
+    for (const at of [0, 8, 9, 998, 999, 1000, 1297]) {
+      const rest = await queue.readEvents(entries[at]?.id ?? '', { limit: 5000 });
+      expect(rows(rest)).toEqual(expected.slice(at + 1));
+    }
+    expect(await queue.readEvents(entries[1298]?.id ?? '')).toEqual([]);
+    const stop = new AbortController();
+    const heard: EventEntry[] = [];
+    const only = /"HoldReason":"\\"why/;
+    for await (const entry of queue.subscribe({ from: entries[8]?.id ?? '', signal: stop.signal, only })) {
+      heard.push(entry);
+      if (heard.length === 1290) stop.abort();
+    }
+    expect(rows(heard)).toEqual(expected.slice(9).filter(([, reason]) => reason === '"why"'));
+    expect(heard.map(({ id }) => id)).toEqual(entries.slice(9).map(({ id }) => id));
+  });
+
+  it('are as many as `limit` says, or those of the change in which that is reached', async () => {
+    const { cluster } = await queue.submit({ clusterAd: {}, procs: procs(100) });
+    const start = await queue.position();
+    for (let i = 0; i < 20; i++) await note(`n${i}`);
+    await queue.transitionMany(Array.from({ length: 100 }, (_, proc) => ({ id: { cluster, proc }, event: 'hold' })));
+    expect(await queue.readEvents(start, { limit: 20 })).toHaveLength(20);
+    expect(await queue.readEvents(start, { limit: 21 })).toHaveLength(120);
+    expect(await queue.readEvents(start)).toHaveLength(120);
+  });
+});
+
 describe("a DAG's stream", () => {
   it('is not waited for by one who has left, before the call or while it began', async () => {
     const began = Date.now();

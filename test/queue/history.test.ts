@@ -89,10 +89,10 @@ describe('the history', () => {
     await raw.hset('gryphus:history', 'file', name ?? '', 'size', size ?? '');
     for (const proc of [0, 1]) {
       await raw.hset(`gryphus:j:${cluster}`, String(proc), before[proc] ?? '');
-      await raw.zadd(`gryphus:g:${cluster}:0:0:0:removed`, proc, String(proc));
       await raw.hincrby(`gryphus:c:${cluster}`, '#removed', 1);
       await raw.hincrby('gryphus:places', '0:0:removed', 1);
     }
+    await raw.hset(`gryphus:g:${cluster}:0:0:0:removed`, '0', '\x0f');
     appendFileSync(file(), '{"j":"77.0","torn');
     expect(await queue.retire(ids)).toBe(4);
     const mine = jobLines().filter((line) => line.startsWith(`{"j":"${cluster}.`));

@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
+import { formatJobId } from '../../src/job/ids.ts';
 import { openQueue, type Queue, stopRedis } from '../../src/queue/api.ts';
 import { ordinaryUser } from '../sites/ordinary-user.ts';
 import { startRedis, type TestRedis, until } from '../sites/redis.ts';
@@ -219,6 +220,31 @@ describe('the private Redis', () => {
     await expect(redis.open()).rejects.toMatchObject({ code: 'state-version' });
   });
 
+  it('takes over the state of an older version, once its daemons have ended', async () => {
+    redis = await startRedis();
+    const queue = await redis.open();
+    const { cluster } = await queue.submit({ clusterAd: {}, procs: procs(2500), site: 'hpc' });
+    const ids = [3, 1024, 2499].map((proc) => ({ cluster, proc }));
+    await queue.transitionMany(ids.map((id) => ({ id, event: 'hold' })));
+    const raw = new Redis(redis.socket);
+    const before = await listed(queue);
+    for (const key of await raw.keys('gryphus:g:*')) {
+      const procs = before[key.endsWith('idle') ? 'idle' : 'held'].map((id) => id.slice(id.indexOf('.') + 1));
+      expect(await raw.del(key)).toBe(1);
+      await raw.zadd(key, ...procs.flatMap((proc) => [proc, proc]));
+    }
+    await raw.hset('gryphus:meta', 'version', '1');
+    const lease = await queue.acquireLease('scheduler', 60_000);
+    await expect(redis.open()).rejects.toMatchObject({ code: 'state-version' });
+    if (lease) await queue.releaseLease(lease);
+    const fresh = await redis.open();
+    expect(await listed(fresh)).toEqual(before);
+    expect(await raw.hget('gryphus:meta', 'version')).toBe('2');
+    raw.disconnect();
+    expect((await fresh.transition({ id: { cluster, proc: 1024 }, event: 'release' })).ok).toBe(true);
+    expect((await listed(fresh)).idle).toContain(`${cluster}.1024`);
+  });
+
   it('is left alone where another is named', async () => {
     redis = await startRedis();
     const stateDir = mkdtempSync('/tmp/gq-');
@@ -286,3 +312,10 @@ describe.runIf(mounted)('on a full disk', () => {
     }
   });
 });
+
+/** The ids of the idle jobs and of the held ones, as the index has them. */
+async function listed(queue: Queue): Promise<{ readonly idle: string[]; readonly held: string[] }> {
+  const names = async (state: 'idle' | 'held') =>
+    (await queue.nextJobs({ manager: '', site: 'hpc', state, limit: 10_000 })).map(({ id }) => formatJobId(id));
+  return { idle: await names('idle'), held: await names('held') };
+}

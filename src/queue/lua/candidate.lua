@@ -7,12 +7,12 @@ local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 local function open(wish)
   local job = load(wish.i, wish.p)
   if not job then return 'no-such-job' end
-  if job.state ~= 'idle' or job.site ~= '0' then return 'wrong-state' end
+  if job.head.state ~= 'idle' or job.head.site ~= '0' then return 'wrong-state' end
   local candidates = candidatesOf(wish.i, wish.p) or { last = 0, open = {}, refused = {} }
   for _, candidate in pairs(candidates.open) do
     if candidate.w == wish.w then return 'wrong-state|' .. candidate.s end
   end
-  candidates.last = math.max(candidates.last, tonumber(job.attempt)) + 1
+  candidates.last = math.max(candidates.last, tonumber(job.head.attempt)) + 1
   local attempt = string.format('%.0f', candidates.last)
   local candidate = { s = 'preparing', m = wish.m, w = wish.w, t = string.sub(now, 1, -4) }
   candidates.open[attempt] = candidate

@@ -18,7 +18,7 @@ for _, place in ipairs(places) do
   local m, s, state = place[1], place[2], place[3]
   for _, group in ipairs(call('ZRANGE', K .. 'q:' .. m .. ':' .. s .. ':' .. state, 0, -1)) do
     local cluster, prio = string.match(group, '^.(%d+):(-?%d+)$')
-    for _, proc in ipairs(call('ZRANGE', K .. 'g:' .. cluster .. ':' .. m .. ':' .. s .. ':' .. prio .. ':' .. state, 0, -1)) do
+    for _, proc in ipairs(procsIn(K .. 'g:' .. cluster .. ':' .. m .. ':' .. s .. ':' .. prio .. ':' .. state, most)) do
       found[#found + 1], found[#found + 2] = cluster, proc
     end
   end

@@ -6,7 +6,7 @@ while want > 0 do
   for _, name in ipairs(groups) do
     local cluster, prio = string.match(name, '^.(%d+):(-?%d+)$')
     local group = K .. 'g:' .. cluster .. ':' .. ARGV[1] .. ':' .. ARGV[2] .. ':' .. prio .. ':' .. ARGV[3]
-    local procs = call('ZRANGE', group, 0, want - 1)
+    local procs = procsIn(group, want)
     for n = 1, #procs, 1000 do
       local last = math.min(n + 999, #procs)
       for i, value in ipairs(call('HMGET', K .. 'j:' .. cluster, unpack(procs, n, last))) do

@@ -13,7 +13,7 @@ if ARGV[11] ~= '' then
 end
 for _, name in ipairs(call('SMEMBERS', K .. 'sg:' .. cluster)) do
   local manager, site, prio, state = string.match(name, '^(%d+):(%d+):(-?%d+):(.*)$')
-  admit(cluster, manager, site, prio, state, call('ZCARD', K .. 'g:' .. cluster .. ':' .. name))
+  admit(cluster, manager, site, prio, state, countIn(K .. 'g:' .. cluster .. ':' .. name))
 end
 call('HSET', summary, 'owner', ARGV[5], 'batch', ARGV[6], 'at', string.sub(now, 1, -4), 'next', ARGV[7],
   'total', ARGV[8], 'token', token, 'manager', ARGV[13], 'site', ARGV[14],

@@ -18,10 +18,10 @@ if ARGV[4] ~= '1' then
   -- An older copy of the queue may not have reached this id yet.
   if tonumber(call('HGET', K .. 'meta', 'cluster') or '0') < tonumber(cluster) then call('HSET', K .. 'meta', 'cluster', cluster) end
 end
-local job = { cluster = cluster, proc = proc, state = 'held', manager = ARGV[5], site = ARGV[6], prio = ARGV[7],
-  attempt = ARGV[8], since = string.sub(now, 1, -4), own = ARGV[9] }
-enter(job)
-save(job)
+call('HSET', K .. 'j:' .. cluster, proc, 'held|' .. table.concat({ unpack(ARGV, 5, 8) }, '|') .. '|' ..
+  string.sub(now, 1, -4) .. '\n' .. ARGV[9])
+mark(K .. 'g:' .. cluster .. ':' .. ARGV[5] .. ':' .. ARGV[6] .. ':' .. ARGV[7] .. ':held', { proc }, true)
+admit(cluster, ARGV[5], ARGV[6], ARGV[7], 'held', 1)
 event(now, 'submitted', '"cluster":' .. cluster .. ',"procs":[[' .. proc .. ',' .. string.format('%.0f', proc + 1) ..
   ']],"owner":' .. cjson.encode(call('HGET', K .. 'c:' .. cluster, 'owner')))
 return 'ok'

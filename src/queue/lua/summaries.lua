@@ -13,8 +13,7 @@ for _, cluster in ipairs(ARGV) do
     local first, last
     for _, i in ipairs(groups) do
       local name = string.sub(fields[i], 2)
-      local group = K .. 'g:' .. cluster .. ':' .. name
-      local low, high = call('ZRANGE', group, 0, 0)[1], call('ZRANGE', group, -1, -1)[1]
+      local low, high = endsOf(K .. 'g:' .. cluster .. ':' .. name)
       if low and (not first or tonumber(low) < tonumber(first)) then first = low end
       if high and (not last or tonumber(high) > tonumber(last)) then last = high end
       one[#one + 1], one[#one + 2] = string.match(name, '([^:]*)$'), fields[i + 1]
