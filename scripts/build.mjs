@@ -132,7 +132,12 @@ async function bundle() {
   writeFileSync(join(cli, 'registry.js'), "module.exports = require('./load.js');\n");
   for (const dir of ['cli', 'bin']) writeFileSync(join(fresh, dir, 'package.json'), '{ "type": "commonjs" }\n');
   const bin = join(fresh, 'bin/gryphus.js');
-  const start = "require('../cli/load.js').main(process.argv.slice(2));";
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  // The version, in oclif's words, is told without loading the command line.
+  const start = `const words = process.argv.slice(2);
+if (words.length === 1 && words[0] === '--version')
+  process.stdout.write(\`gryphus/${version} \${process.platform}-\${process.arch} node-\${process.version}\\n\`);
+else require('../cli/load.js').main(words);`;
   writeFileSync(bin, `#!/usr/bin/env node\n'use strict';\n${needNode}\n${start}\n`);
   chmodSync(bin, 0o755);
 }
