@@ -1,4 +1,4 @@
-import type { ActionResult, Gryphus, Selection } from '../index.ts';
+import type { ActionRequest, ActionResult, Gryphus, Selection } from '../index.ts';
 import { GryphusCommand, word } from './command.ts';
 import { actFlag, actJson } from './json-list.ts';
 import { allFlag, constraintFlag, mustName } from './select.ts';
@@ -21,13 +21,14 @@ export abstract class OrderCommand extends GryphusCommand {
     order: Order,
     words: readonly string[],
     flags: Flags,
-    work: (gryphus: Gryphus, target: Selection) => Promise<readonly ActionResult[]>,
+    work: (gryphus: Gryphus, target: Selection & Pick<ActionRequest, 'looked'>) => Promise<readonly ActionResult[]>,
   ): Promise<void> {
     const named = mustName({ words, ...flags });
     const all: (readonly ActionResult[])[] = [];
+    const { withLooked } = await import('./show/progress.ts');
     await this.withGryphus(flags, async (gryphus) => {
       for (const target of named) {
-        const results = await work(gryphus, target);
+        const results = await withLooked(gryphus, (looked) => work(gryphus, { ...target, looked }));
         for (const { ok, line } of actionLines(order, target, results)) {
           if (!flags.json) (ok ? process.stdout : process.stderr).write(`${line}\n`);
           if (!ok) process.exitCode = 1;

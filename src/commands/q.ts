@@ -69,9 +69,11 @@ export class Q extends GryphusCommand {
         process.stdout.write(await this.#formatted(gryphus, selected, flags['print-format'], flags));
         return sayMissing(gryphus, words, 'queue');
       }
-      const draw = () => this.#draw(gryphus, selected, mine ? owner : undefined, flags);
+      const draw = (looked?: (jobs: number) => void) =>
+        this.#draw(gryphus, selected, mine ? owner : undefined, flags, looked);
       if (!flags.watch) {
-        process.stdout.write(await draw());
+        const { withLooked } = await import('./show/progress.ts');
+        process.stdout.write(await withLooked(gryphus, draw));
         return sayMissing(gryphus, words, 'queue');
       }
       const stop = interruptible();
@@ -116,6 +118,7 @@ export class Q extends GryphusCommand {
       dag: boolean;
       limit?: number | undefined;
     },
+    looked?: (jobs: number) => void,
   ): Promise<string> {
     const width: Width = flags.wide ? undefined : terminalWidth();
     const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
@@ -135,7 +138,7 @@ export class Q extends GryphusCommand {
       const seen = new Map<number, Sums>();
       if (view && !flags.totals) out.push(viewHead(view, width));
       const now = Date.now() / 1000;
-      for await (const jobs of queryAll(gryphus, selected, { attributes, limit: flags.limit })) {
+      for await (const jobs of queryAll(gryphus, selected, { attributes, limit: flags.limit, looked })) {
         countByCluster(jobs, seen);
         const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
         countJobs(shown, sums);
@@ -197,12 +200,21 @@ function clustersOf(all: readonly ClusterView[], selected: readonly Selection[])
 function queryAll(
   gryphus: Gryphus,
   selected: readonly Selection[],
-  { attributes, limit }: { readonly attributes?: readonly string[]; readonly limit?: number | undefined },
+  {
+    attributes,
+    limit,
+    looked,
+  }: {
+    readonly attributes?: readonly string[];
+    readonly limit?: number | undefined;
+    readonly looked?: ((jobs: number) => void) | undefined;
+  },
 ): AsyncGenerator<readonly JobView[]> {
   return gryphus.queryChunks({
     ...oneOf(selected),
     ...(attributes ? { attributes } : {}),
     ...(limit === undefined ? {} : { limit }),
+    looked,
   });
 }
 

@@ -22,11 +22,19 @@ export async function submit(context: QueueContext, input: SubmitInput): Promise
   try {
     input.onCluster?.(cluster);
     const batch = new ProcBatch(context, shared, input, 0);
+    // The next procs are made while these are written.
+    let staging = Promise.resolve();
+    const next = async (): Promise<void> => {
+      await staging;
+      staging = stage(context, cluster, token, await batch.take());
+      staging.catch(() => undefined);
+    };
     for await (const proc of input.procs) {
-      if (batch.size >= CHUNK) await stage(context, cluster, token, batch);
+      if (batch.size >= CHUNK) await next();
       batch.add(proc);
     }
-    if (batch.size > 0) await stage(context, cluster, token, batch);
+    if (batch.size > 0) await next();
+    await staging;
     if (batch.total === 0 && input.digest === undefined) {
       throw new GryphusError('bad-input', 'The submit file queues no jobs.', {
         suggestions: ['Add a queue statement that queues at least one.'],
@@ -97,8 +105,12 @@ export async function materialize(
   return { ok: false, why: answer === 'stale-epoch' ? 'stale-epoch' : 'no-such-cluster' };
 }
 
-async function stage(context: QueueContext, cluster: number, token: string, batch: ProcBatch): Promise<void> {
-  const write = await batch.take();
+async function stage(
+  context: QueueContext,
+  cluster: number,
+  token: string,
+  write: readonly (string | number)[],
+): Promise<void> {
   if ((await context.db.script('stage', [cluster, token, context.now(), ...write])) !== 1) throw swept();
 }
 

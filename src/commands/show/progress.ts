@@ -60,6 +60,26 @@ export async function withProgress<T>(
   }
 }
 
+/** Shows how many of the queue's jobs `work` has looked at; it calls back with the numbers, if it is given a function. */
+export async function withLooked<T>(
+  gryphus: Gryphus,
+  work: (looked: ((jobs: number) => void) | undefined) => Promise<T>,
+): Promise<T> {
+  if (!process.stderr.isTTY) return work(undefined);
+  const line = new ProgressLine();
+  const { jobs } = await gryphus.totals();
+  let seen = 0;
+  const timer = setInterval(() => {
+    if (seen > 0) line.show(`${progressBar(Math.min(1, seen / jobs), BAR)} ${seen} of ${jobs} jobs looked at`);
+  }, EACH_MS);
+  try {
+    return await work((more) => (seen += more));
+  } finally {
+    clearInterval(timer);
+    line.clear();
+  }
+}
+
 function sum(all: readonly Totals[], ...names: readonly (keyof Totals)[]): number {
   return all.reduce((so, totals) => so + names.reduce((of, name) => of + totals[name], 0), 0);
 }
