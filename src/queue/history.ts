@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
-import { Attrs, type AttrTexts } from '../job/attrs.ts';
+import { Attrs } from '../job/attrs.ts';
 import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
@@ -11,7 +11,7 @@ import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob
 import { CLUSTER_LINE, type ClusterLine, HistoryFile, JOB_LINE, type JobLine } from './history-file.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getOpened, namesOf, type Opened } from './read.ts';
-import { ownText, plainString, stateNamed } from './record.ts';
+import { ownOf, ownText, plainString, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 interface Mark {
@@ -247,11 +247,11 @@ function procsOf(jobs: readonly Opened[]): ReadonlyMap<number, readonly number[]
 }
 
 /** Whether the job has ended, and does not stay in the queue. */
-function mayLeave({ stored, cluster }: Opened): boolean {
+function mayLeave({ id, stored, cluster }: Opened): boolean {
   if (!isEnd(stored.state)) return false;
   const mayStay = cluster.has('LeaveJobInQueue') || /"leavejobinqueue":/i.test(stored.own);
   if (!mayStay) return true;
-  const attrs = new Attrs(JSON.parse(stored.own) as AttrTexts, cluster);
+  const attrs = new Attrs(ownOf(id, stored, ''), cluster);
   return attrs.get('LeaveJobInQueue')?.trim().toLowerCase() !== 'true';
 }
 
@@ -261,7 +261,7 @@ function mayLeave({ stored, cluster }: Opened): boolean {
  */
 function isLine({ id, stored }: Opened, site: string, line: JobLine | undefined): boolean {
   if (line?.s !== stored.state) return false;
-  const own = JSON.parse(ownText(id, stored, site)) as AttrTexts;
+  const own = ownOf(id, stored, site);
   const names = Object.keys(line.own);
   return names.length === Object.keys(own).length && names.every((name) => line.own[name] === own[name]);
 }
