@@ -22,18 +22,42 @@ start_of "$$"
 SELF="$$ $PSTART $BOOT $HOST"
 
 run_one() { # $1 name: SEQ-KEY:N
+  [ "$((turn % 64))" -ne 0 ] || set_clock
+  turn=$((turn + 1))
   claim=fork/running/$1@$SLOT
   mv "fork/queue/$1" "$claim" 2>/dev/null || return
   word=${1#*-}
-  $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" 'HUP INT QUIT USR1 USR2 XCPU' "${1%%-*}" "$RESET" </dev/null >/dev/null 2>&1 &
+  $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" 'HUP INT QUIT USR1 USR2 XCPU' "${1%%-*}" "$RESET" "$CLOCK" </dev/null >/dev/null 2>&1 &
   pid=$!
   start_of "$pid"
   printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
   wait "$pid"
   # Anything that the program left running in its process group ends with it.
   [ -z "$SETSID" ] || kill -KILL "-$pid" 2>/dev/null
-  rm -f "$claim"
+  ended="$ended $claim"
+  # What left no record of its end must not be taken for running.
+  if [ ! -f "jobs/${word%:*}/exit" ] || [ "$((turn % 16))" -eq 0 ]; then drop_ended; fi
 }
+
+# The names of ended jobs are removed many at a time; what a killed worker leaves of them, fork_repair finds.
+ended=
+drop_ended() {
+  # shellcheck disable=SC2086 # names without blanks
+  [ -z "$ended" ] || rm -f $ended
+  ended=
+}
+
+# Sets CLOCK, see wrapper.sh: now and then, because the time of this machine may be set. Empty if date cannot tell parts of a
+# second.
+set_clock() {
+  CLOCK=
+  now=$(date +%s%N)
+  case $now in
+    *[!0-9]*) ;;
+    ??????????????????*) IFS=' .' read -r up part _ </proc/uptime && CLOCK=$((${now%???????} - up * 100 - 1$part + 100)) ;;
+  esac
+} 2>/dev/null
+turn=0
 
 # Watches the memory of this slot's program for as long as the worker lives.
 watch_slot() {
@@ -68,6 +92,7 @@ while printf '%s\n' "$SELF" 2>/dev/null >"fork/slot.$SLOT"; do
       run_one "${file#fork/queue/}"
     done
   done
+  drop_ended
   rm -f "fork/slot.$SLOT"
   # A job that arrived after the last look but before the slot was released found no worker.
   set -- fork/queue/*

@@ -7,10 +7,19 @@ const NOT_FOR_JOBS = /^(Gryphus|Env$|Environment$)/;
 export function jobAdLines(ad: Iterable<readonly [string, string | null]>): string[] {
   const lines: string[] = [];
   for (const [name, text] of ad) {
-    if (text !== null && name !== 'JobStatus' && !NOT_FOR_JOBS.test(name)) lines.push(`${name} = ${lineText(text)}`);
+    const line = jobAdLine(name, text);
+    if (line !== undefined) lines.push(line);
   }
-  lines.push(`JobStatus = ${JOB_STATUS.running}`);
+  lines.push(RUNNING);
   return lines;
+}
+
+const RUNNING = `JobStatus = ${JOB_STATUS.running}`;
+
+/** The line of one attribute other than JobStatus; `undefined` if the program does not see it. */
+export function jobAdLine(name: string, text: string | null): string | undefined {
+  if (text === null || name === 'JobStatus' || NOT_FOR_JOBS.test(name)) return undefined;
+  return `${name} = ${lineText(text)}`;
 }
 
 /** A line end within a string would end the line in the file, and a NUL would end the text. */

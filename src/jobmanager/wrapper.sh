@@ -1,16 +1,17 @@
 #!/bin/sh
 # Gryphus: starts one attempt's program, at most once, and records how it ended.
-#   wrapper.sh ROOT KEY N FORWARD [BATCH-ID [RESET]]
+#   wrapper.sh ROOT KEY N FORWARD [BATCH-ID [RESET [CLOCK]]]
 # ROOT     the agent's directory at this site
 # KEY, N   the attempt and the number of its submission; or a group's tag, which ends in .a, and an element's index
 # FORWARD  names of signals, separated by blanks, that the batch system sends only to this process: they are forwarded
 # RESET    set by a caller that runs many jobs on this machine and watches their memory: the option with which env here
 #          resets ignored signals, if it has one
+# CLOCK    when this machine was started, in hundredths of a second since 1970, so that no process has to tell the time
 # Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 the lock could not be taken
 # or the disk is full, 219 the program could not be started, 220 it got no leave to start.
 set -u
 umask 077
-ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes}
+ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes} CLOCK=${7-}
 BIN=${0%/*}
 # By the batch system's job script: this is not the first run of its job.
 RESTARTED=${GRYPHUS_RESTARTED-} RUN=
@@ -96,11 +97,11 @@ if ! printf '%900s\n' '' >exit.new; then
   rmdir "run.lock.$N"
   exit 218
 fi 2>/dev/null
-STARTED=$(now)
-# The uptime of this machine, to compute run times without another process.
-up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
-BEGAN=
-up_for && BEGAN=$UP
+# The uptime of this machine, to compute times without another process.
+up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP PART _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
+BEGAN='' STARTED=''
+up_for && BEGAN=$UP && [ -n "$CLOCK" ] && STARTED=$(((CLOCK + UP * 100 + 1$PART - 100) / 100))
+[ -n "$STARTED" ] || STARTED=$(now)
 owner="1 host=$HOST pid=$$ pstart=$PSTART boot=$BOOT start=$STARTED${RUN:+ run=$RUN} id=$BATCH_ID ."
 printf '%s\n' "$owner" >"run.lock.$N/owner"
 announce s "$owner"
@@ -345,7 +346,8 @@ is_still() { # $1 file, $2 its sha
 }
 for sha in $LINKED; do
   for file in "$ROOT/cache/$sha" "$ROOT/cache/$sha.x"; do
-    [ -z "$(find "$file" -newer "run.lock.$N/owner" 2>/dev/null)" ] || is_still "$file" "$sha" || rm -f "$file"
+    # shellcheck disable=SC3013 # without -ot, and within one second in some shells, the content tells
+    [ ! -e "$file" ] || [ "$file" -ot "run.lock.$N/owner" ] 2>/dev/null || is_still "$file" "$sha" || rm -f "$file"
   done
 done
 case $HOW in exited:126 | exited:127) check_interpreter ;; esac

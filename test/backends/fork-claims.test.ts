@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -35,4 +35,40 @@ it('a claim tells who runs it, or that nobody does yet', () => {
   expect(stateOf(`${process.pid} 1 now elsewhere\n`)).toBe('RUNNING');
   expect(stateOf(`${process.pid} 1 now here\n`)).toBe('VANISHED');
   expect(stateOf(`${process.pid} ${startOf(process.pid)} before here\n`)).toBe('NODE_FAIL');
+});
+
+it('a worker tells each job the time, and leaves no claim of a job that has ended', () => {
+  const bin = join(dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'memory.sh'), '');
+  // In the place of the wrapper: notes the time by its clock, and which claims there are. The second leaves no record.
+  const wrapper = `cd "$1" || exit
+    IFS=' .' read -r up part _ </proc/uptime
+    echo "$((($7 + up * 100 + 1$part - 100) / 100)) $(date +%s)" >>times
+    ls fork/running | tr '\\n' ' ' >>claims
+    echo >>claims
+    [ "$2" = a.1.2.1 ] || echo >"jobs/$2/exit"
+  `;
+  writeFileSync(join(bin, 'wrapper.sh'), wrapper);
+  for (const n of [1, 2, 3, 4]) {
+    mkdirSync(join(dir, `jobs/a.1.${n}.1`));
+    writeFileSync(join(dir, `fork/queue/${n}-a.1.${n}.1:1`), `${n}\n`);
+  }
+  const worker = join(import.meta.dirname, '../../src/backends/fork-worker.sh');
+  const { stderr } = spawnSync('sh', [worker, dir, bin, '1', 'here', 'now', ''], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  const lines = (name: string) => readFileSync(join(dir, name), 'utf8').trim().split('\n');
+  for (const line of lines('times')) {
+    const [told = 0, now = 0] = line.split(' ').map(Number);
+    expect(told).toBeLessThanOrEqual(now);
+    expect(now - told).toBeLessThan(3);
+  }
+  expect(lines('claims').map((line) => line.trim())).toEqual([
+    '1-a.1.1.1:1@1',
+    '1-a.1.1.1:1@1 2-a.1.2.1:1@1',
+    '3-a.1.3.1:1@1',
+    '3-a.1.3.1:1@1 4-a.1.4.1:1@1',
+  ]);
+  expect(readdirSync(join(dir, 'fork/running'))).toEqual([]);
+  expect(readdirSync(join(dir, 'fork')).sort()).toEqual(['queue', 'running']);
 });

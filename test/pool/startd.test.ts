@@ -200,7 +200,7 @@ describe("a worker's runs", () => {
           joinStderr: true,
         },
         lease: 60,
-        ad: { MyText: '"a\nb"', Environment: '"X=1"', GryphusKey: '"k"', JobStatus: '1' },
+        ad: { Requirements: null, MyText: '"a\nb"', Environment: '"X=1"', GryphusKey: '"k"', JobStatus: '1' },
         slot: 'slot1_3@here',
       });
       expect((await end(key)).how).toEqual({ kind: 'exited', code: 0 });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Matchmaker } from '../../classad/api.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { offerAd } from '../wire/ads.ts';
@@ -195,7 +196,7 @@ export class Granting {
     }
     const { size } = kind;
     const { spec, lease } = request;
-    const own = 'base' in spec ? {} : { ad: request.ad, ...slotOf(worker, claim) };
+    const own = 'base' in spec ? {} : { ad: instead(kind.texts, request.ad), ...slotOf(worker, claim) };
     toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease, ...own });
   }
 }
@@ -210,4 +211,12 @@ function firstOf(keys: Set<AttemptKey>): AttemptKey | undefined {
 function slotOf(worker: Worker, claim: string): { readonly slot?: string } {
   const slot = slotName(worker, claim);
   return slot === undefined ? {} : { slot };
+}
+
+/** What an ad has instead of another: most of the ads of one kind's jobs are equal. */
+function instead(of: AttrTexts, ad: AttrTexts): AttrTexts {
+  const own: Record<string, string | null> = {};
+  for (const name in ad) if (ad[name] !== of[name]) own[name] = ad[name] ?? null;
+  for (const name in of) if (!Object.hasOwn(ad, name)) own[name] = null;
+  return own;
 }

@@ -19,7 +19,7 @@ import { ending, inputFile, oddOutput, program, stream } from '../../site/shapes
 import { amount, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 
-export const WIRE_VERSION = 1;
+export const WIRE_VERSION = 2;
 
 /** Cores, MB of memory, KB of disk and GPUs: the size of a slot, and what a job requests. */
 export const size = z.strictObject({ cpus: amount, memoryMb: amount, diskKb: amount, gpus: amount });
@@ -196,7 +196,7 @@ const fromCentralManager = z.discriminatedUnion('t', [
     spec: z.union([derivedSpec, runSpec]),
     /** How many seconds this job may run without contact to the central manager. */
     lease: amount,
-    /** For a job: its own ad, and the name of its slot. */
+    /** For a job: what its ad has instead of the ad of its kind (`null`: no such attribute), and the name of its slot. */
     ad: maybe(ad),
     slot: maybe(text),
   }),

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { jobAdLines, lineText } from '../../job/ad-lines.ts';
+import { jobAdLine, jobAdLines, lineText } from '../../job/ad-lines.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
@@ -12,10 +12,42 @@ export const AD_NAMES: ReadonlySet<string> = new Set(Object.values(AD_FILES));
 
 type Start = Extract<FromCentralManager, { readonly t: 'start' }>;
 
-/** Writes the job's ad and its slot's ad into the sandbox. */
-export function writeAds(work: string, { ad = {}, slot, size }: Start, machine: AttrTexts): void {
-  overwrite(join(work, AD_FILES.job), Buffer.from(textOf(jobAdLines(Object.entries(ad)))));
+/** Writes the job's ad and its slot's ad into the sandbox. `kind`: the ad of its kind. */
+export function writeAds(work: string, { ad = {}, slot, size }: Start, kind: JobAdText, machine: AttrTexts): void {
+  overwrite(join(work, AD_FILES.job), Buffer.from(kind.with(ad)));
   overwrite(join(work, AD_FILES.machine), Buffer.from(slotText(machine, slot, size)));
+}
+
+/** The ad of a kind of jobs as the text of a file, from which those of its jobs differ in a few lines. */
+export class JobAdText {
+  readonly #texts: AttrTexts;
+  /** Sorted, with the attributes' names in lower case. */
+  #lines: (readonly [name: string, line: string])[] | undefined;
+
+  constructor(texts: AttrTexts) {
+    this.#texts = texts;
+  }
+
+  /** With these attributes instead; `null`: without. */
+  with(own: AttrTexts): string {
+    this.#lines ??= sorted(jobAdLines(Object.entries(this.#texts))).map(([low, line]) => [nameIn(low), line]);
+    const changed = new Map(Object.entries(own).map(([name, text]) => [name.toLowerCase(), jobAdLine(name, text)]));
+    changed.delete('jobstatus');
+    let text = '';
+    for (const [name, line] of this.#lines) {
+      const other = changed.get(name);
+      if (!changed.delete(name)) text += `${line}\n`;
+      else if (other !== undefined) text += `${other}\n`;
+    }
+    // The kind has no such line: where it belongs depends on the others.
+    if ([...changed.values()].some((line) => line !== undefined))
+      return textOf(jobAdLines(Object.entries({ ...this.#texts, ...own })));
+    return text;
+  }
+}
+
+function nameIn(line: string): string {
+  return line.slice(0, line.indexOf(' ='));
 }
 
 /** The texts of each machine's slot ads, which many jobs share. */
@@ -49,6 +81,11 @@ function slotLines(machine: AttrTexts, slot: string | undefined, size: Start['si
 }
 
 function textOf(lines: readonly string[]): string {
-  const sorted = lines.map((line) => [line.toLowerCase(), line] as const).sort(([a], [b]) => (a < b ? -1 : 1));
-  return sorted.map(([, line]) => `${line}\n`).join('');
+  return sorted(lines)
+    .map(([, line]) => `${line}\n`)
+    .join('');
+}
+
+function sorted(lines: readonly string[]): (readonly [low: string, line: string])[] {
+  return lines.map((line) => [line.toLowerCase(), line] as const).sort(([a], [b]) => (a < b ? -1 : 1));
 }

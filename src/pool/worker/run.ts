@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
+import type { JobAdText } from './ad-files.ts';
 import { AttemptDir, attemptsIn } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
 import type { Cgroup } from './cgroup.ts';
@@ -33,8 +34,8 @@ export class Run {
   group: Cgroup | undefined;
   /** It joined its cgroup after it had started, so the cgroup's accounting is incomplete. */
   joinedLate = false;
-  /** The central manager's order to start it; unknown for an earlier worker's run. */
-  told: Extract<FromCentralManager, { readonly t: 'start' }> | undefined;
+  /** The central manager's order to start it, and the ad of its kind; unknown for an earlier worker's run. */
+  told: { readonly start: Extract<FromCentralManager, { readonly t: 'start' }>; readonly kind: JobAdText } | undefined;
   /** The path of its proxy. */
   proxy: string | undefined;
   startedAt: number | undefined;

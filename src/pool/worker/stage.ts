@@ -55,7 +55,7 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
 export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
   const { dir, record, told, proxy } = run;
   const placed = furnish(dir, record.spec, cache, reusedBy(run));
-  if (told) writeAds(dir.work, told, machine);
+  if (told) writeAds(dir.work, told.start, told.kind, machine);
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
   return { ...placed, proxy, ads: told !== undefined };
 }

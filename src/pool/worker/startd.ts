@@ -6,6 +6,7 @@ import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { adFrom } from '../wire/ads.ts';
+import { JobAdText } from './ad-files.ts';
 import { awaitEnd } from './adopted.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
@@ -54,7 +55,7 @@ export class Startd {
   readonly #options: StartdOptions;
   readonly #jobsDir: string;
   readonly #cache: BlobCache;
-  readonly #kinds = new Map<string, ClassAd>();
+  readonly #kinds = new Map<string, { readonly ad: ClassAd; readonly text: JobAdText }>();
   readonly #bases = new Map<string, RunSpec>();
   readonly space: DiskSpace;
   readonly #claims: WorkerClaims;
@@ -131,7 +132,7 @@ export class Startd {
   take(message: Order): void {
     switch (message.t) {
       case 'kind':
-        this.#kinds.set(message.id, adFrom(message.ad));
+        this.#kinds.set(message.id, { ad: adFrom(message.ad), text: new JobAdText(message.ad) });
         return;
       case 'base':
         this.#bases.set(message.id, message.spec);
@@ -184,7 +185,8 @@ export class Startd {
     if (behind === 'waits') return;
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
     const full = this.space.kb < LEAST_KB ? NO_SPACE : undefined;
-    const no = this.#draining ?? full ?? this.#claims.admit(start, this.#kinds.get(start.kind));
+    const kind = this.#kinds.get(start.kind);
+    const no = this.#draining ?? full ?? this.#claims.admit(start, kind?.ad);
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not arrived');
@@ -200,7 +202,7 @@ export class Startd {
       return this.#gone(key, 'claim', fullWords(thrown));
     }
     const run = new Run(record as AttemptRecord, place);
-    if (!('base' in start.spec)) run.told = start;
+    if (kind && !('base' in start.spec)) run.told = { start, kind: kind.text };
     this.#runs.set(start.key, run);
     this.#claims.occupy(run);
     this.#stage(run);

@@ -49,8 +49,9 @@ export async function killAll(
   keys: ReadonlySet<string>,
   but: ReadonlySet<number> = new Set(),
   scan: Pick<Scan, 'processesOf'> = { processesOf },
+  wanted: () => boolean = () => true,
 ): Promise<void> {
-  for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
+  for (let turn = 0, clean = 0; turn < 50 && clean < 2 && wanted(); turn++) {
     const found = scan.processesOf(keys).filter(({ pid }) => !but.has(parentOf(pid) ?? 0));
     clean = found.length === 0 ? clean + 1 : 0;
     for (const { pid } of found) signal(pid, 'SIGKILL');
@@ -83,6 +84,7 @@ export class Sweeper {
   readonly #scan = new Scan();
   #runs = new Map<string, Run>();
   #timer: NodeJS.Timeout | undefined;
+  #closed = false;
 
   add(run: Run): void {
     this.#runs.set(run.key, run);
@@ -90,7 +92,7 @@ export class Sweeper {
       this.#timer = undefined;
       const runs = this.#runs;
       this.#runs = new Map();
-      void killAll(new Set(runs.keys()), shellsOf(runs.values()), this.#scan).then(() => {
+      void killAll(new Set(runs.keys()), shellsOf(runs.values()), this.#scan, () => !this.#closed).then(() => {
         for (const { dir, group } of runs.values()) {
           dir.swept();
           void group?.end();
@@ -100,6 +102,7 @@ export class Sweeper {
   }
 
   close(): void {
+    this.#closed = true;
     clearTimeout(this.#timer);
   }
 }
