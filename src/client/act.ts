@@ -8,7 +8,7 @@ import { selectJobs } from './select.ts';
 import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
 
 /** The most jobs changed by one exchange with the queue. */
-const AT_ONCE = 1000;
+const AT_ONCE = 2000;
 /** HTCondor's hold code for a user's own hold. */
 const BY_USER = 1;
 

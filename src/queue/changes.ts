@@ -7,7 +7,7 @@ import { encodeJson, isMade, priorityOf, stateNamed } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 /** Changes in one exchange: a running script blocks all other clients. */
-const AT_ONCE = 1000;
+const AT_ONCE = 2000;
 
 /** Makes each change independently, in order. One exchange is one script, and so one write to disk. */
 export async function transitionMany(

@@ -9,6 +9,7 @@ import { ensurePrivateDir } from '../util/private-file.ts';
 import { parseStored, type StoredPlace } from '../util/stored-json.ts';
 import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
 import { CLUSTER_LINE, type ClusterLine, HistoryFile, JOB_LINE, type JobLine } from './history-file.ts';
+import { HistoryRanges } from './history-ranges.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getOpened, namesOf, type Opened } from './read.ts';
 import { ownOf, ownText, plainString, stateNamed } from './record.ts';
@@ -37,12 +38,14 @@ const IN_A_FILE = 10_000;
 export class History implements Reading {
   readonly #context: QueueContext;
   readonly #dir: string;
+  readonly #ranges: HistoryRanges;
   #turn: Promise<unknown> = Promise.resolve();
   #inAFile = IN_A_FILE;
 
   constructor(context: QueueContext, stateDir: string) {
     this.#context = context;
     this.#dir = join(stateDir, 'history');
+    this.#ranges = new HistoryRanges(this.#dir);
   }
 
   /** Calls are serialized: the file has one writer. */
@@ -60,7 +63,9 @@ export class History implements Reading {
     const met = new IdSet();
     let left = limit ?? Number.POSITIVE_INFINITY;
     const wanted = (id: JobId): boolean => placed(id) && !but?.has(id) && (!once || met.add(id));
+    const mayHave = this.#ranges.reader(wishes);
     for (const name of this.#names().reverse()) {
+      if (!mayHave(name)) continue;
       const snapshot = left > 0 ? HistorySnapshot.open(join(this.#dir, name)) : undefined;
       try {
         const ads = new Map<number, Attrs>();
@@ -123,6 +128,8 @@ export class History implements Reading {
     ensurePrivateDir(this.#dir);
     const name = this.#current();
     const file = new HistoryFile(join(this.#dir, name));
+    const before = this.#names().at(-1);
+    if (before !== undefined && before !== name && file.size() === 0) this.#ranges.note(before);
     file.repair();
     const mark = await this.#mark(name, file);
     const written = this.#writtenSince(mark, name, file);

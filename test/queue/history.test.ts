@@ -10,9 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobId } from '../../src/job/ids.ts';
 import type { Queue } from '../../src/queue/api.ts';
+import { HistorySnapshot } from '../../src/queue/history-snapshot.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
 import { all, procs } from './all.ts';
 
@@ -152,6 +153,7 @@ describe('the history', () => {
       '2026-10.jsonl',
       '2026-11.index',
       '2026-11.jsonl',
+      'ranges',
     ]);
     const first = await all(queue.history.read({ limit: 2 }));
     expect(first.map(({ retired }) => new Date(retired * 1000).getUTCMonth())).toEqual([10, 9]);
@@ -175,6 +177,38 @@ describe('the history', () => {
     now += 3600_000;
     await queue.history.prune({ jobs: 16, seconds: 1 });
     expect(await left()).toBeLessThanOrEqual(2);
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+  });
+
+  it('opens few of its files to find a job, and those of which it is not certain', async () => {
+    await queue.history.prune({ jobs: 80, seconds: 1e9 });
+    const ids: JobId[] = [];
+    for (let i = 0; i < 60; i++) {
+      const [id] = await ended(1);
+      if (!id) throw new Error('no job');
+      ids.push(id);
+      await queue.retire([id]);
+    }
+    const find = async (id: JobId | undefined) => {
+      const open = vi.spyOn(HistorySnapshot, 'open');
+      const found = await all(queue.history.read({ ids: id ? [id] : [] }));
+      const opened = open.mock.calls.length;
+      open.mockRestore();
+      return { found: found.map((job) => job.id), opened };
+    };
+    const old = ids[5];
+    const here = await find(old);
+    expect(here.found).toEqual([old]);
+    expect(here.opened).toBeLessThanOrEqual(3);
+    expect((await all(queue.history.read({ clusters: [old?.cluster ?? 0] }))).map(({ id }) => id)).toEqual([old]);
+    // It may have grown since: its line says nothing then.
+    const ranges = file('ranges');
+    writeFileSync(ranges, readFileSync(ranges, 'utf8').replaceAll(/ \d+ \d+\.\d+ /g, ' 9 1000000.0 '));
+    expect((await find(old)).found).toEqual([old]);
+    rmSync(ranges);
+    const without = await find(old);
+    expect(without.found).toEqual([old]);
+    expect(without.opened).toBeGreaterThan(here.opened);
     await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
   });
 
