@@ -45,7 +45,13 @@ export class Agent {
     );
     const seconds = (performance.now() - began) / 1000;
     void before;
-    return { status, stdout, stderr, seconds, cpu: childrenSeconds(stderr) };
+    return { status, stdout, stderr, seconds, cpu: Agent.cpuOf(stderr) };
+  }
+
+  /** From the last line that the shell's `times` printed: user and system seconds of its children. */
+  static cpuOf(stderr) {
+    const last = stderr.trim().split('\n').at(-1) ?? '';
+    return [...last.matchAll(/(\d+)m([\d.]+)s/g)].reduce((sum, [, m, s]) => sum + 60 * Number(m) + Number(s), 0);
   }
 
   ok(...args) {
@@ -104,10 +110,4 @@ export class Agent {
     this.run('down');
     rmSync(this.home, { recursive: true, force: true });
   }
-}
-
-/** The second line of the shell's `times`: user and system seconds of its children. */
-function childrenSeconds(stderr) {
-  const last = stderr.trim().split('\n').at(-1) ?? '';
-  return [...last.matchAll(/(\d+)m([\d.]+)s/g)].reduce((sum, [, m, s]) => sum + 60 * Number(m) + Number(s), 0);
 }

@@ -1,0 +1,61 @@
+// How long a command takes to start: node bench/start/run.mjs [--runs N] [--json], after `npm run build`. Medians by the clock, in turns
+// with `node -e 0`, whose median is subtracted; and the processor's time, which other load changes less.
+import { spawnSync } from 'node:child_process';
+import { parseArgs } from 'node:util';
+import { Agent } from '../scale/agent.mjs';
+
+const { values } = parseArgs({
+  options: { runs: { type: 'string', default: '25' }, json: { type: 'boolean', default: false } },
+});
+const agent = new Agent();
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+function bare() {
+  const began = performance.now();
+  const { stderr } = spawnSync('/bin/sh', ['-c', '"$0" -e 0; times >&2', process.execPath], { encoding: 'utf8' });
+  return { seconds: (performance.now() - began) / 1000, cpu: Agent.cpuOf(stderr) };
+}
+
+function compare(kinds) {
+  const runs = kinds.map(() => []);
+  for (let i = 0; i < Number(values.runs); i++) for (const [n, [, run]] of kinds.entries()) runs[n].push(run());
+  const ms = runs.map((some) => ({
+    clock: median(some.map(({ seconds }) => seconds)) * 1000,
+    cpu: median(some.map(({ cpu }) => cpu)) * 1000,
+  }));
+  return kinds.map(([what, , aim], n) => ({
+    what,
+    aim,
+    ms: ms[n].clock,
+    overNode: ms[n].clock - ms[0].clock,
+    cpuOverNode: ms[n].cpu - ms[0].cpu,
+  }));
+}
+
+try {
+  agent.ok('up');
+  const rows = compare([
+    ['node -e 0', bare, ''],
+    ['gryphus --version', () => agent.ok('--version'), '≤ 60 ms'],
+    ['gryphus q, empty queue', () => agent.ok('q'), '≤ 120 ms'],
+  ]);
+  agent.file('held.sub', 'executable = /bin/true\narguments = $(Process)\nhold = true\nqueue 10000\n');
+  agent.ok('submit', 'held.sub');
+  const [, listed] = compare([
+    ['node -e 0', bare, ''],
+    ['gryphus q --nobatch, 10,000 jobs', () => agent.ok('q', '--nobatch'), '≤ 170 ms in all'],
+  ]);
+  rows.push(listed);
+  if (values.json) console.log(JSON.stringify(rows, undefined, 2));
+  else {
+    console.log(
+      '| command | by the clock | over node | of the processor over node | aim |\n| --- | ---: | ---: | ---: | --- |',
+    );
+    for (const { what, ms, overNode, cpuOverNode, aim } of rows)
+      console.log(
+        `| ${what} | ${ms.toFixed(0)} ms | ${overNode.toFixed(0)} ms | ${cpuOverNode.toFixed(0)} ms | ${aim} |`,
+      );
+  }
+} finally {
+  agent.end();
+}
