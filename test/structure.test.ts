@@ -25,7 +25,7 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     'credentials/x509': '',
     credentials: 'job credentials/x509',
     config: 'job classad backends credentials',
-    notify: 'job config',
+    notify: 'job config credentials',
     queue: 'job site credentials notify',
     staging: 'job site credentials credentials/x509',
     'credentials/inventory': 'job config credentials queue',

@@ -8,7 +8,7 @@ import {
   significantAttributes,
 } from '../classad/api.ts';
 import { expectedWait, roomFor } from './load.ts';
-import type { Candidate } from './sites.ts';
+import type { CandidateSite } from './sites.ts';
 
 export interface Choice<J> {
   readonly job: J;
@@ -34,7 +34,7 @@ export const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
 export function choose<J>(
   jobs: readonly J[],
   adOf: (job: J) => ClassAd,
-  sites: readonly Candidate[],
+  sites: readonly CandidateSite[],
   now: number,
 ): Choices<J> {
   const ads = new Map(jobs.map((job) => [job, adOf(job)]));
@@ -56,12 +56,12 @@ export function choose<J>(
 }
 
 export interface Suitor {
-  readonly site: Candidate;
+  readonly site: CandidateSite;
   readonly rank: number;
 }
 
 /** Sites that match the job both ways; those that it was taken back from only if there is no other. */
-export function suitorsOf(job: ClassAd, sites: readonly Candidate[], matchmaker: Matchmaker): Suitor[] {
+export function suitorsOf(job: ClassAd, sites: readonly CandidateSite[], matchmaker: Matchmaker): Suitor[] {
   const all = sites
     .filter(({ ad }) => matchmaker.matches(job, ad))
     .map((site) => ({ site, rank: matchmaker.rank(job, site.ad) }));
@@ -108,23 +108,23 @@ function because({ rank, wait, site }: Weighed, suitors: number): string {
 export class Tallies {
   readonly #given = new Map<string, number>();
 
-  constructor(sites: readonly Candidate[]) {
+  constructor(sites: readonly CandidateSite[]) {
     for (const { name } of sites) this.#given.set(name, 0);
   }
 
-  add({ name }: Candidate): void {
+  add({ name }: CandidateSite): void {
     this.#given.set(name, (this.#given.get(name) ?? 0) + 1);
   }
 
-  room(site: Candidate, cpus: number): number {
+  room(site: CandidateSite, cpus: number): number {
     return roomFor(this.#load(site), cpus);
   }
 
-  wait(site: Candidate, cpus: number): number {
+  wait(site: CandidateSite, cpus: number): number {
     return expectedWait(this.#load(site), cpus);
   }
 
-  #load({ name, load }: Candidate): Candidate['load'] {
+  #load({ name, load }: CandidateSite): CandidateSite['load'] {
     return { ...load, here: load.here + (this.#given.get(name) ?? 0) };
   }
 }

@@ -2,7 +2,7 @@ import { analyze, explain, type ClassAd, Matchmaker } from '../classad/api.ts';
 import type { CandidateState } from '../job/candidate-life.ts';
 import { clockText, counted } from '../util/plain-text.ts';
 import { cpusOf, suitorsOf, Tallies } from './choose.ts';
-import type { Candidate } from './sites.ts';
+import type { CandidateSite } from './sites.ts';
 
 /** Why a job has no site yet, in a sentence with evidence. `now`: Unix seconds. */
 export interface Explanation {
@@ -10,7 +10,7 @@ export interface Explanation {
   readonly details: readonly string[];
 }
 
-export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: number): Explanation {
+export function explainChoice(job: ClassAd, sites: readonly CandidateSite[], now: number): Explanation {
   const details = [...onProbation(job, sites, now), ...turnedAway(job, sites, now)];
   const suitors = suitorsOf(job, sites, new Matchmaker({ now }));
   if (suitors.length === 0) return { summary: `None of ${count(sites.length)} would run it.`, details };
@@ -22,7 +22,7 @@ export function explainChoice(job: ClassAd, sites: readonly Candidate[], now: nu
 }
 
 /** Which sites would take the job but get only one at a time, because jobs failed there. */
-function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): string[] {
+function onProbation(job: ClassAd, sites: readonly CandidateSite[], now: number): string[] {
   const suitors = suitorsOf(job, sites, new Matchmaker({ now }));
   return suitors.flatMap(({ site: { name, load } }) => {
     if (load.probationUntil === undefined) return [];
@@ -36,7 +36,7 @@ function onProbation(job: ClassAd, sites: readonly Candidate[], now: number): st
 /** Where a flooded job waits. `candidates`: its open ones; `refused`: sites that refused it, and what they said. */
 export function explainFlood(
   job: ClassAd,
-  sites: readonly Candidate[],
+  sites: readonly CandidateSite[],
   candidates: readonly { readonly site: string; readonly state: CandidateState; readonly message: string }[],
   refused: readonly { readonly site: string; readonly message: string }[],
   now: number,
@@ -65,7 +65,7 @@ const WHERE: Readonly<Record<CandidateState, string>> = {
 };
 
 /** Which clauses of its Requirements ruled out which sites. */
-export function turnedAway(job: ClassAd, sites: readonly Candidate[], now: number): string[] {
+export function turnedAway(job: ClassAd, sites: readonly CandidateSite[], now: number): string[] {
   const analysis = analyze(
     job,
     sites.map(({ ad }) => ad),
@@ -74,7 +74,7 @@ export function turnedAway(job: ClassAd, sites: readonly Candidate[], now: numbe
   if (analysis.matching === sites.length) return [];
   const matchmaker = new Matchmaker({ now });
   const lines = explain(analysis, 'site').trimEnd().split('\n');
-  const by = (accepts: (site: Candidate) => boolean, message: string): string[] => {
+  const by = (accepts: (site: CandidateSite) => boolean, message: string): string[] => {
     const names = sites.filter((site) => !accepts(site)).map(({ name }) => name);
     return names.length === 0 ? [] : [`${message}: ${names.join(', ')}.`];
   };

@@ -1,7 +1,7 @@
 import { type ClassAd, groupByKind, Matchmaker, significantAttributes } from '../classad/api.ts';
 import { ALSO, better, cpusOf, suitorsOf } from './choose.ts';
 import { expectedWait, floodRoomFor } from './load.ts';
-import type { Candidate } from './sites.ts';
+import type { CandidateSite } from './sites.ts';
 
 /** A job to be queued at several sites at once. */
 export interface Flooded<J> {
@@ -28,7 +28,7 @@ export interface Flooding<J> {
 export function flood<J>(
   jobs: readonly Flooded<J>[],
   adOf: (job: J) => ClassAd,
-  sites: readonly Candidate[],
+  sites: readonly CandidateSite[],
   most: number,
   now: number,
 ): Flooding<J> {

@@ -2,7 +2,7 @@ import { ClassAd, parseExpr } from '../classad/api.ts';
 import { quoted } from '../job/values.ts';
 import { expectedWait, type Load, PROBATION } from './load.ts';
 import { fewerFrom, recentFailures } from './measures.ts';
-import type { Candidate, KnownSite } from './sites.ts';
+import type { CandidateSite, KnownSite } from './sites.ts';
 
 /** A site's Requirements: it answers, its report is recent enough, and it has enough cores at all. */
 export const SITE_REQUIREMENTS = [
@@ -55,7 +55,7 @@ export function isInUse({ backoff: { outOfUse } }: Pick<KnownSite, 'backoff'>, n
   return outOfUse === undefined || (!outOfUse.probing && outOfUse.probeAt <= now * 1000);
 }
 
-export function candidateOf(site: KnownSite, now: number): Candidate {
+export function candidateOf(site: KnownSite, now: number): CandidateSite {
   const ad = new ClassAd();
   for (const [name, value] of Object.entries(siteAd(site, now))) ad.setExpr(name, parseExpr(value));
   return { name: site.record.name, ad, load: loadOf(site, now), cost: site.record.cost };

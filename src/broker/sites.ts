@@ -21,7 +21,7 @@ export interface KnownSite {
 }
 
 /** A site as the broker sees it. */
-export interface Candidate {
+export interface CandidateSite {
   readonly name: string;
   readonly ad: ClassAd;
   readonly load: Load;

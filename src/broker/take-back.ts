@@ -1,6 +1,6 @@
 import { type ClassAd, Matchmaker } from '../classad/api.ts';
 import { cpusOf, suitorsOf, Tallies, takenBackFrom } from './choose.ts';
-import type { Candidate } from './sites.ts';
+import type { CandidateSite } from './sites.ts';
 
 /** A job that the broker gave to a site and that has not started there. Times in seconds. */
 export interface Waiting<J> {
@@ -27,7 +27,7 @@ export interface TakeBack<J> {
  */
 export function takeBack<J>(
   waiting: readonly Waiting<J>[],
-  sites: readonly Candidate[],
+  sites: readonly CandidateSite[],
   now: number,
 ): readonly TakeBack<J>[] {
   const matchmaker = new Matchmaker({ now });

@@ -1,6 +1,6 @@
 import { holdAttributes, released } from '../job/hold.ts';
 import { GryphusError } from '../errors.ts';
-import { type Attempt, formatJobId } from '../job/ids.ts';
+import { type AttemptId, formatJobId } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { readNumber } from '../job/values.ts';
 import type { AuditRecord } from '../site/audit.ts';
@@ -8,7 +8,7 @@ import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 
 /** What is known about an attempt that a site holds. */
 export interface Orphan {
-  readonly attempt: Attempt;
+  readonly attempt: AttemptId;
   /** The site's record of it; `undefined`: its batch system has it, but its directory is gone. */
   readonly there: AuditRecord | undefined;
   /** Its job, if that is in the queue. */

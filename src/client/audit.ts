@@ -4,7 +4,7 @@ import { GryphusError } from '../errors.ts';
 import { HAS_PLACE } from '../job/work-loops.ts';
 import { openSite } from '../open-site/open-site.ts';
 import { managerIdentity } from '../job/identity.ts';
-import { type Attempt, type AttemptKey, formatAttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
+import { type AttemptId, type AttemptKey, formatAttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { AuditableSite, SiteAudit } from '../site/audit.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
@@ -228,7 +228,7 @@ function entryOf(orphan: Orphan): AuditedAttempt {
 }
 
 /** One of several attempts of a flooded job. */
-async function isCandidate(queue: Queue, { cluster, proc, attempt }: Attempt): Promise<boolean> {
+async function isCandidate(queue: Queue, { cluster, proc, attempt }: AttemptId): Promise<boolean> {
   const [candidates] = await queue.candidates.of([{ cluster, proc }]);
   return candidates?.open.some((candidate) => candidate.attempt === attempt) === true;
 }

@@ -11,7 +11,7 @@ import { inspectAll, inventory } from '../credentials/inventory/inventory.ts';
 import { siteStatuses } from './site-status.ts';
 
 /** Every credential that is described or used by jobs, with its time left, its jobs and its sites. */
-export async function credentialCredentialStatuses(queue: Queue, paths: Paths): Promise<readonly CredentialStatus[]> {
+export async function currentCredentialStatuses(queue: Queue, paths: Paths): Promise<readonly CredentialStatus[]> {
   const found = await inventory(queue, paths);
   const logins = await loginsOf(queue, paths);
   const now = Math.floor(Date.now() / 1000);

@@ -329,8 +329,8 @@ export class Gryphus {
 
   /** Every credential that is described or used by jobs: time left, jobs, sites. */
   async credentials(): Promise<readonly CredentialStatus[]> {
-    const { credentialCredentialStatuses } = await import('./cred.ts');
-    return credentialCredentialStatuses(this.#queue, this.#paths);
+    const { currentCredentialStatuses } = await import('./cred.ts');
+    return currentCredentialStatuses(this.#queue, this.#paths);
   }
 
   /** Renews a credential in its own way and releases jobs held for it. Does not reject if renewal fails. */

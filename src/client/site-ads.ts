@@ -1,6 +1,6 @@
 import { candidateOf, siteAd } from '../broker/site-ad.ts';
 import { knownSites } from '../broker/known-sites.ts';
-import type { Candidate } from '../broker/sites.ts';
+import type { CandidateSite } from '../broker/sites.ts';
 import { POOL_SITE, SCHEDULER_SITE, type SiteRecord } from '../config/sites.ts';
 import { Attrs } from '../job/attrs.ts';
 import { compileConstraint } from '../job/values.ts';
@@ -19,7 +19,7 @@ export async function siteAds(
 }
 
 /** The sites as the broker sees them: those that may be given jobs. */
-export async function candidates(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<Candidate[]> {
+export async function candidates(queue: Queue, records: ReadonlyMap<string, SiteRecord>): Promise<CandidateSite[]> {
   const sites = new Map([...records].filter(([name]) => name !== SCHEDULER_SITE.name && name !== POOL_SITE.name));
   return (await knownSites(queue, sites)).map((site) => candidateOf(site, seconds()));
 }

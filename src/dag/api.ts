@@ -23,7 +23,7 @@ export type {
 export type { Told } from './engine/messages.ts';
 export { formatProblem, inOrder, type Problem, refusal } from './language/problem.ts';
 export { applyRescue, haltName, lastRescue, rescueName, rescueText } from './rescue.ts';
-export { DEFAULT_SETTINGS, readSettings, type Settings } from './language/settings.ts';
+export { DEFAULT_SETTINGS, readSettings, type DagSettings } from './language/settings.ts';
 export { claimSubmission, type SubmissionOptions, submissionFiles } from './submission.ts';
 export { dagDescription } from './description.ts';
 export { forgetOldRecords, JournalPlace } from './journal-place.ts';

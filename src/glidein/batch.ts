@@ -20,7 +20,7 @@ const BATCH = z.object({
   /** Procs whose job is over and whose token was revoked. */
   over: z.array(z.number()),
 });
-export type Batch = z.infer<typeof BATCH>;
+export type GlideinBatch = z.infer<typeof BATCH>;
 
 /** Every batch with a pilot that is not over, in directories (0700) of the state, together with the pilots' files. */
 export class Batches {
@@ -35,13 +35,13 @@ export class Batches {
     return join(this.#root, id);
   }
 
-  save(batch: Batch): void {
+  save(batch: GlideinBatch): void {
     mkdirSync(this.#root, { recursive: true, mode: 0o700 });
     ensurePrivateDir(this.dir(batch.id));
     writeWhole(join(this.dir(batch.id), 'batch.json'), JSON.stringify(batch));
   }
 
-  all(): Batch[] {
+  all(): GlideinBatch[] {
     let names: string[];
     try {
       names = readdirSync(this.#root).sort();

@@ -15,7 +15,7 @@ import type { WorkerConfig } from '../pool/wire/worker-config.ts';
 import type { Queue } from '../queue/api.ts';
 import { GLIDEIN_NODE, POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { type Batch, Batches } from './batch.ts';
+import { type GlideinBatch, Batches } from './batch.ts';
 import { nodeArch, type NodeBinary, nodeFor } from './node-package.ts';
 
 export interface GlideinOrder {
@@ -26,7 +26,7 @@ export interface GlideinOrder {
   readonly gpus: number;
   /** Seconds. */
   readonly walltime: number;
-  readonly by: Batch['by'];
+  readonly by: GlideinBatch['by'];
   /** The site's machines as `uname -m` names them; `undefined`: the same as ours. */
   readonly machine: string | undefined;
 }
@@ -53,7 +53,7 @@ const MOST_AT_ONCE = 1000;
  * Requests pilots: their tokens and description go to disk first, then one cluster of ordinary jobs is submitted. After
  * a crash in between, `tend` finds the cluster by the batch's name, or revokes the tokens.
  */
-export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Promise<Batch> {
+export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Promise<GlideinBatch> {
   const { paths, settings, queue, owner, now } = world;
   const { site, count } = order;
   if (site.batch === 'pool') throw new GryphusError('bad-input', 'Glideins cannot be sent to the pool itself.');
@@ -85,7 +85,7 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
   const issued = Array.from({ length: count }, () =>
     tokens.issue({ site: site.name, local: false, cpus: order.cores, expires: now() + TOKEN_LIFE }),
   );
-  let batch: Batch = {
+  let batch: GlideinBatch = {
     id,
     site: site.name,
     tokens: issued.map((token) => token.id),

@@ -8,7 +8,7 @@ import { type CentralManagerClient, askCentralManager } from '../pool/central-ma
 import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import type { JobRecord } from '../queue/api.ts';
-import { type Batch, Batches } from './batch.ts';
+import { type GlideinBatch, Batches } from './batch.ts';
 import type { Failure } from '../queue/tables.ts';
 import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
 
@@ -16,7 +16,7 @@ import { batchName, type OrderWorld, TOKEN_LIFE } from './order.ts';
 export interface Pilot {
   readonly job: string;
   readonly site: string;
-  readonly by: Batch['by'];
+  readonly by: GlideinBatch['by'];
   /** `waiting` for the site, `running` but not home yet, `home`, `draining`, `ending`, `held`. */
   readonly is: 'waiting' | 'running' | 'home' | 'draining' | 'ending' | 'held';
   readonly cores: number;
@@ -99,7 +99,7 @@ export class PilotTracker {
           if (await this.#reportDead(token)) over.add(proc);
         }
       }
-      const next: Batch = { ...batch, cluster, over: [...over] };
+      const next: GlideinBatch = { ...batch, cluster, over: [...over] };
       if (over.size === batch.tokens.length) this.#batches.remove(batch.id);
       else if (over.size !== batch.over.length || batch.cluster === undefined) this.#batches.save(next);
       this.#extend(next, now);
@@ -132,7 +132,7 @@ export class PilotTracker {
     await this.#centralManager.close();
   }
 
-  #pilot(batch: Batch, job: JobRecord, token: string, slots: readonly AttrTexts[] | undefined): Pilot {
+  #pilot(batch: GlideinBatch, job: JobRecord, token: string, slots: readonly AttrTexts[] | undefined): Pilot {
     const now = this.#world.now();
     const machine = slots?.find((ad) => ad['PartitionableSlot'] === 'true');
     const busy = (slots ?? []).filter((ad) => ad['DynamicSlot'] === 'true');
@@ -173,13 +173,13 @@ export class PilotTracker {
   }
 
   /** Finds the cluster of a submit whose result was lost. */
-  async #found(batch: Batch): Promise<number | undefined> {
+  async #found(batch: GlideinBatch): Promise<number | undefined> {
     const all = await this.#world.queue.summaries();
     return all.find((one) => one.batchName === batchName(batch.id))?.cluster;
   }
 
   /** Reports a pilot whose node could not run it, whose worker failed there, or whose job was held. */
-  #failure(batch: Batch, cluster: number, proc: number, job: JobRecord | undefined): Failure | undefined {
+  #failure(batch: GlideinBatch, cluster: number, proc: number, job: JobRecord | undefined): Failure | undefined {
     const about = { at: this.#world.now(), job: `${cluster}.${proc}` };
     if (job !== undefined && LIFE[job.state].shows === 'held') {
       return { ...about, message: readString(job.attrs, 'HoldReason') ?? 'it was held' };
@@ -190,7 +190,7 @@ export class PilotTracker {
     return message === undefined ? undefined : { ...about, message };
   }
 
-  #extend(batch: Batch, now: number): void {
+  #extend(batch: GlideinBatch, now: number): void {
     for (const [proc, token] of batch.tokens.entries()) {
       if (batch.over.includes(proc)) continue;
       const known = this.#tokens.find(token, 0);
@@ -199,7 +199,7 @@ export class PilotTracker {
     }
   }
 
-  #drop(batch: Batch): void {
+  #drop(batch: GlideinBatch): void {
     for (const token of batch.tokens) this.#tokens.revoke(token);
     this.#batches.remove(batch.id);
   }

@@ -49,7 +49,7 @@ async function main(identity: string): Promise<void> {
     start: 'await',
     patienceMs: 30_000,
   });
-  const centralManager = new LoginSocket(loginSocketPath(paths, identity));
+  const loginSocket = new LoginSocket(loginSocketPath(paths, identity));
   const address = settings['glidein.address'] ?? settings['glidein.listen'];
   const workers = {
     paths,
@@ -79,7 +79,7 @@ async function main(identity: string): Promise<void> {
         : openSite(record, {
             agent: queue.agent,
             identity,
-            prompt: centralManager.promptFor(record.name),
+            prompt: loginSocket.promptFor(record.name),
             paths,
             manager: identity,
             cares: siteCares(settings),
@@ -99,7 +99,7 @@ async function main(identity: string): Promise<void> {
   process.once('SIGINT', () => manager.end());
   spreadNet({ onFault, end: (error) => manager.end(error) });
   endWithState(paths.stateDir, () => manager.end());
-  await centralManager.open(manager);
+  await loginSocket.open(manager);
   log.info({ identity }, 'started');
   try {
     await manager.run();
@@ -110,7 +110,7 @@ async function main(identity: string): Promise<void> {
     throw error;
   } finally {
     closeSettings();
-    await centralManager.close();
+    await loginSocket.close();
     await queue.close();
   }
 }

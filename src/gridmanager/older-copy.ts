@@ -3,10 +3,8 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { QueueMark } from '../job/mark.ts';
 import type { Change, JobRecord, Queue } from '../queue/api.ts';
 import { commitChanges, keyOf, type SiteContext } from './context.ts';
-import { holdAttributes } from '../job/hold.ts';
+import { GRID_FAILED, holdAttributes } from '../job/hold.ts';
 
-/** The hold code for a problem with a site's record of a job (refusal-hold.ts). */
-const GRID_FAILED = 37;
 /** A job whose id was used before starts with attempt numbers that the earlier job cannot have reached. */
 const FIRST_ATTEMPTS = 1_000_000;
 

@@ -17,7 +17,7 @@ export interface SiteWorkersOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** Where `gryphus site show` finds the state of a site's reverse connections. */
+/** How often to check for tokens of workers at the site, milliseconds. */
 const LOOK_MS = 1000;
 /** Errors are logged at most once per this time, milliseconds. */
 const TELL_MS = 60_000;

@@ -9,7 +9,7 @@ export interface JobId {
  */
 export type AttemptKey = `${string}.${number}.${number}.${number}`;
 
-export interface Attempt extends JobId {
+export interface AttemptId extends JobId {
   readonly agent: string;
   /** Counts from 1 and grows by one whenever the user or a policy asks for the program to be started again. */
   readonly attempt: number;
@@ -28,12 +28,12 @@ export function parseJobId(text: string): JobId | undefined {
   return found ? { cluster: Number(found[1]), proc: Number(found[2]) } : undefined;
 }
 
-export function formatAttemptKey(a: Attempt): AttemptKey {
+export function formatAttemptKey(a: AttemptId): AttemptKey {
   return `${a.agent}.${a.cluster}.${a.proc}.${a.attempt}`;
 }
 
 /** `undefined` if the text is not an attempt's key (the tag of somebody else's job, for example). */
-export function parseAttemptKey(text: string): Attempt | undefined {
+export function parseAttemptKey(text: string): AttemptId | undefined {
   const found = KEY.exec(text);
   if (!found?.[1]) return undefined;
   return { agent: found[1], cluster: Number(found[2]), proc: Number(found[3]), attempt: Number(found[4]) };

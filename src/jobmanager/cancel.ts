@@ -4,7 +4,7 @@ import type { Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Looker } from './look.ts';
-import { batches, checkComplete, refuse, type SiteContext, words, wordsOf } from './site-context.ts';
+import { batches, checkComplete, refuse, type JobManagerContext, words, wordsOf } from './site-context.ts';
 
 /** `WAITING`: only what has not started. `FORCE`: jobs that the batch system cannot get rid of. */
 type How = 'TERM' | 'KILL' | 'FORCE' | 'WAITING';
@@ -21,7 +21,7 @@ export interface CancelPatience {
  * nothing of the attempts is alive, and lets the site forget them. `stubborn`: keys that should have ended long ago.
  */
 export async function cancel(
-  site: SiteContext,
+  site: JobManagerContext,
   looker: Looker,
   keys: readonly AttemptKey[],
   first: 'TERM' | 'WAITING',
@@ -70,7 +70,7 @@ export async function cancel(
 }
 
 async function send(
-  site: SiteContext,
+  site: JobManagerContext,
   batch: readonly AttemptKey[],
   how: How,
   over: Set<AttemptKey>,
@@ -108,14 +108,14 @@ async function send(
   }
 }
 
-function isOver(site: SiteContext, key: AttemptKey): boolean {
+function isOver(site: JobManagerContext, key: AttemptKey): boolean {
   const entry = site.view.get(key);
   return entry === undefined || entry.exit !== undefined || entry.report?.is === 'ended';
 }
 
 /** COMMIT_END for any number of attempts, 500 in each exchange. */
 export async function forget(
-  site: SiteContext,
+  site: JobManagerContext,
   keys: readonly AttemptKey[],
   outcomes: Map<AttemptKey, Outcome>,
 ): Promise<void> {

@@ -34,7 +34,7 @@ import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
 import { readAudit, readSteps } from './site-report.ts';
-import { checkComplete, ofAsked, type SiteContext, wordsOf } from './site-context.ts';
+import { checkComplete, ofAsked, type JobManagerContext, wordsOf } from './site-context.ts';
 import { upload } from './upload.ts';
 import { View } from './view.ts';
 
@@ -104,7 +104,7 @@ export function openJobManagerSite(config: JobManagerSiteConfig): AuditableSite 
 
 class ShellSite implements AuditableSite {
   readonly name: string;
-  readonly #site: SiteContext;
+  readonly #site: JobManagerContext;
   readonly #looker: Looker;
   readonly #options: JobManagerOptions;
   #sweptAt = Number.NEGATIVE_INFINITY;

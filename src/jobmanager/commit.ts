@@ -2,7 +2,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { percentDecode } from '../site/escape.ts';
-import { batches, checkComplete, refuse, type SiteContext, unwritten, words } from './site-context.ts';
+import { batches, checkComplete, refuse, type JobManagerContext, unwritten, words } from './site-context.ts';
 
 /** Submit commands in one request, few enough that a look at the queue does not wait long for its turn. */
 const BATCH = 64;
@@ -15,7 +15,7 @@ const LIMIT = 180_000;
  * COMMIT: the site records its promise and submits. If a submit command's answer is unclear, the promise stands: the
  * poll finds the job by its tag, or fences that submission so that the attempt is committed again.
  */
-export async function commit(site: SiteContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
+export async function commit(site: JobManagerContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   crashPoint('jm.before-commit');
   for (const batch of batches(keys, site.arrays > ALONE ? ARRAY_BATCH : BATCH)) {
@@ -44,7 +44,7 @@ const ROUNDS = 2;
  * half of them at a time until a command succeeds or a single attempt is refused. If the refusal is final, tries one
  * alone: if that succeeds, the site rejects arrays.
  */
-async function divide(site: SiteContext, group: Group, outcomes: Map<AttemptKey, Outcome>): Promise<void> {
+async function divide(site: JobManagerContext, group: Group, outcomes: Map<AttemptKey, Outcome>): Promise<void> {
   const { refusal } = group;
   if (group.wishes.length < 2 || (refusal.kind === 'later' && refusal.code !== 'site-full')) return;
   const next = (wishes: readonly Wish[]): Wish[] => wishes.map(([key, n]) => [key, n + 1]);
@@ -70,7 +70,7 @@ async function divide(site: SiteContext, group: Group, outcomes: Map<AttemptKey,
 const ALONE = 1;
 
 /** The next submission if nothing of the last one can start; 0: the present one, or the first. */
-function wanted(site: SiteContext, key: AttemptKey): number {
+function wanted(site: JobManagerContext, key: AttemptKey): number {
   const entry = site.view.get(key);
   if (entry === undefined || entry.submission === 0) return 0;
   return entry.fenced !== undefined || refusalOf(site, entry.refused) !== undefined ? entry.submission + 1 : 0;
@@ -91,7 +91,7 @@ interface Committed {
 }
 
 async function commitBatch(
-  site: SiteContext,
+  site: JobManagerContext,
   wishes: readonly Wish[],
   most: number,
   outcomes: Map<AttemptKey, Outcome>,
@@ -160,7 +160,7 @@ async function commitBatch(
   return { again, refused };
 }
 
-function refusalOf(site: SiteContext, said: { status: number; message: string } | undefined) {
+function refusalOf(site: JobManagerContext, said: { status: number; message: string } | undefined) {
   if (said === undefined) return undefined;
   const refusal = site.backend.refusalOf(said.status, said.message);
   return refusal === 'unclear' ? undefined : refusal;

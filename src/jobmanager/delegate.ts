@@ -1,6 +1,6 @@
 import { GryphusError } from '../errors.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import type { SiteContext } from './site-context.ts';
+import type { JobManagerContext } from './site-context.ts';
 
 /** If the key is replaced between request and answer, both are made again. */
 const ROUNDS = 3;
@@ -8,7 +8,7 @@ const MS = 60_000;
 
 /** The site makes (or already has) a key and a request, `sign` answers the request, and the site installs the proxy. */
 export async function delegate(
-  site: SiteContext,
+  site: JobManagerContext,
   name: string,
   sign: (requestPem: string) => Promise<string>,
 ): Promise<void> {

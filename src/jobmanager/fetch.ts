@@ -15,7 +15,7 @@ import type { Answer } from './answer.ts';
 import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
-import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
+import { batches, type JobManagerContext, words, wordsOf } from './site-context.ts';
 import { SmallFiles } from './small-files.ts';
 
 const BATCH = 128;
@@ -33,7 +33,7 @@ const STREAMS = { stdout: '_condor_stdout', stderr: '_condor_stderr' } as const;
  * still be on their way when this resolves (result-transfer.ts); a later call for them does not ask the site again.
  */
 export async function fetch(
-  site: SiteContext,
+  site: JobManagerContext,
   requests: readonly FetchRequest[],
 ): Promise<Map<AttemptKey, FetchOutcome>> {
   const { resultTransfer } = site;
@@ -71,7 +71,11 @@ interface Progress {
   gone: boolean;
 }
 
-async function fetchBatch(site: SiteContext, batch: readonly FetchRequest[], outcomes: Map<AttemptKey, FetchOutcome>) {
+async function fetchBatch(
+  site: JobManagerContext,
+  batch: readonly FetchRequest[],
+  outcomes: Map<AttemptKey, FetchOutcome>,
+) {
   const progress = new Map<string, Progress>();
   for (const request of batch)
     progress.set(request.key, {
@@ -145,7 +149,7 @@ function wishes({ key, outputs, stdout, stderr }: FetchRequest): string[] {
   return [...named, ...(stdout ? [`o:${key}`] : []), ...(stderr ? [`e:${key}`] : [])];
 }
 
-function outcome(site: SiteContext, { request, files, missing, odd, trouble, gone }: Progress): FetchOutcome {
+function outcome(site: JobManagerContext, { request, files, missing, odd, trouble, gone }: Progress): FetchOutcome {
   if (gone) {
     const message = `${site.name} has no files of ${request.key}.`;
     return { ok: false, refusal: { kind: 'gone', code: 'unknown-key', message }, missing: [], files };
@@ -220,7 +224,7 @@ interface Large extends FileMode {
 
 /** Resumes an interrupted transfer; a file that is already here and complete is not fetched again. */
 async function saveLarge(
-  site: SiteContext,
+  site: JobManagerContext,
   into: string,
   { plain, ...file }: Large,
   { signal, onProgress }: BringOptions,
@@ -248,7 +252,7 @@ async function saveLarge(
 
 /** Gives up if this disk has no room for all of it, or gets nearly full meanwhile. */
 async function bring(
-  { transport }: SiteContext,
+  { transport }: JobManagerContext,
   source: string,
   path: string,
   signal: AbortSignal,
@@ -288,7 +292,7 @@ async function bring(
 /** Up to this size, other requests wait while the site reads the file; a larger one is read on the side. */
 const READ_INLINE = 16 * 1024 * 1024;
 
-async function digestThere(site: SiteContext, source: string, plain: string, bytes: number, signal: AbortSignal) {
+async function digestThere(site: JobManagerContext, source: string, plain: string, bytes: number, signal: AbortSignal) {
   if (bytes > READ_INLINE) {
     const file = shellQuote(source);
     const tools = ['sha256sum', "'shasum -a 256'", "'openssl dgst -sha256 -r'", "'busybox sha256sum'"].join(' ');

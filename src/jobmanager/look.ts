@@ -6,7 +6,7 @@ import type { Entry } from './entry.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Action } from './classify.ts';
 import { Skew } from './skew.ts';
-import { batches, type SiteContext, words, wordsOf } from './site-context.ts';
+import { batches, type JobManagerContext, words, wordsOf } from './site-context.ts';
 
 /** The most bytes of all streams in one answer. */
 const MOST_CHUNKS = 64 << 20;
@@ -44,7 +44,7 @@ export interface LookResult {
 
 /** Looks at the site repeatedly; tracks which answers were processed and which events to acknowledge. */
 export class Looker {
-  readonly #site: SiteContext;
+  readonly #site: JobManagerContext;
   readonly #pace: LookPace;
   readonly skew = new Skew();
   #every: number;
@@ -55,7 +55,7 @@ export class Looker {
   #troubled = false;
   readonly #asked = new Set<string>();
 
-  constructor(site: SiteContext, pace: LookPace) {
+  constructor(site: JobManagerContext, pace: LookPace) {
     this.#site = site;
     this.#pace = pace;
     this.#every = pace.latest;

@@ -2,7 +2,7 @@ import type { Backend } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptSpec, Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { batches, checkComplete, refuse, type SiteContext, unwritten, words, wordsOf } from './site-context.ts';
+import { batches, checkComplete, refuse, type JobManagerContext, unwritten, words, wordsOf } from './site-context.ts';
 import { adLines, blobsOf, specLines, unfit } from '../site/spec-lines.ts';
 import { sendBlobs } from './send-blobs.ts';
 
@@ -12,7 +12,7 @@ const BATCH = 500;
 const ROUNDS = 4;
 
 /** PREPARE: sends missing content, then the records, those of a batch in one exchange. */
-export async function prepare(site: SiteContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
+export async function prepare(site: JobManagerContext, specs: readonly AttemptSpec[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   const fit: AttemptSpec[] = [];
   for (const spec of specs) {
@@ -28,7 +28,11 @@ export async function prepare(site: SiteContext, specs: readonly AttemptSpec[]):
   return outcomes;
 }
 
-async function prepareBatch(site: SiteContext, batch: readonly AttemptSpec[], outcomes: Map<AttemptKey, Outcome>) {
+async function prepareBatch(
+  site: JobManagerContext,
+  batch: readonly AttemptSpec[],
+  outcomes: Map<AttemptKey, Outcome>,
+) {
   let left = withoutArriving(site, batch, outcomes);
   for (let round = 1; left.length > 0; round++) {
     const blobs = new Map(left.flatMap((spec) => blobsOf(spec).map((blob) => [blob.sha256, blob] as const)));
@@ -94,7 +98,7 @@ function inCommon(lists: readonly (readonly string[])[]): ReadonlySet<string> {
 
 /** Leaves out attempts whose content is on its way: they wait at home, and the site is not asked about them. */
 function withoutArriving(
-  site: SiteContext,
+  site: JobManagerContext,
   specs: readonly AttemptSpec[],
   outcomes: Map<AttemptKey, Outcome>,
 ): readonly AttemptSpec[] {

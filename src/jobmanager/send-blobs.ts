@@ -3,7 +3,7 @@ import { asError, GryphusError } from '../errors.ts';
 import type { Blob, Outcome } from '../site/contract.ts';
 import type { PutOptions } from '../transport/contract.ts';
 import { homeOf } from './hello.ts';
-import { refuse, type SiteContext, words, wordsOf } from './site-context.ts';
+import { refuse, type JobManagerContext, words, wordsOf } from './site-context.ts';
 
 /** Content up to this size, in bytes, is sent together inside a request. */
 const SMALL = 256 * 1024;
@@ -14,7 +14,7 @@ const BUNDLE = 2 * 1024 * 1024;
  * Sends content to the site's cache; the site checks its SHA-256 before accepting it. Large content may still be on its
  * way when this resolves (content.ts). Returns refusals by hash. Rejects if the site cannot be reached.
  */
-export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Promise<Map<string, Outcome>> {
+export async function sendBlobs(site: JobManagerContext, blobs: readonly Blob[]): Promise<Map<string, Outcome>> {
   const failed = new Map<string, Outcome>();
   let bundle: { blob: Blob; bytes: Buffer }[] = [];
   let size = 0;
@@ -45,7 +45,11 @@ export async function sendBlobs(site: SiteContext, blobs: readonly Blob[]): Prom
 }
 
 /** Sends one file by itself, resuming where it was interrupted. */
-export async function carryLarge(site: SiteContext, blob: Blob, options: PutOptions): Promise<Outcome | undefined> {
+export async function carryLarge(
+  site: JobManagerContext,
+  blob: Blob,
+  options: PutOptions,
+): Promise<Outcome | undefined> {
   const home = homeOf(await site.session.hello());
   try {
     await site.transport.put(blob.path, `${home}/in/${blob.sha256}`, options);
@@ -62,7 +66,7 @@ export async function carryLarge(site: SiteContext, blob: Blob, options: PutOpti
 }
 
 /** The bytes that arrived do not match the hash: the disk there is full, or the file here has changed. */
-function spoilt(site: SiteContext, blob: Blob | undefined): Outcome {
+function spoilt(site: JobManagerContext, blob: Blob | undefined): Outcome {
   return refuse(
     'later',
     'disk-full',

@@ -11,7 +11,7 @@ import type { Session } from './session.ts';
 import type { View } from './view.ts';
 
 /** What every operation at one site works with. */
-export interface SiteContext {
+export interface JobManagerContext {
   readonly name: string;
   readonly session: Session;
   readonly transport: Transport;

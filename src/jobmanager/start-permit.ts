@@ -1,9 +1,9 @@
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes } from '../site/contract.ts';
-import { batches, checkComplete, refuse, type SiteContext, unwritten, words, wordsOf } from './site-context.ts';
+import { batches, checkComplete, refuse, type JobManagerContext, unwritten, words, wordsOf } from './site-context.ts';
 
 /** Gives attempts that wait at the site leave to start. */
-export async function leave(site: SiteContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
+export async function leave(site: JobManagerContext, keys: readonly AttemptKey[]): Promise<Outcomes> {
   const outcomes = new Map<AttemptKey, Outcome>();
   for (const batch of batches(keys, 500)) {
     const answer = await site.session.exchange('leave', [words(batch)]);

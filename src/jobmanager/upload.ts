@@ -4,7 +4,7 @@ import type { Upload } from '../site/contract.ts';
 import type { RunResult } from '../transport/contract.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { homeOf } from './hello.ts';
-import type { SiteContext } from './site-context.ts';
+import type { JobManagerContext } from './site-context.ts';
 
 /** How many uploads run at once for a site: each takes a channel of the connection. */
 const AT_ONCE = 3;
@@ -25,7 +25,11 @@ const NO_FILE = 66;
  * its standard input, so they are on no command line, in no file and in no environment there. The job is over by then.
  * Resolves with the files that are complete at their URL; the caller fetches the others.
  */
-export async function upload(site: SiteContext, key: AttemptKey, files: readonly Upload[]): Promise<readonly string[]> {
+export async function upload(
+  site: JobManagerContext,
+  key: AttemptKey,
+  files: readonly Upload[],
+): Promise<readonly string[]> {
   const home = homeOf(await site.session.hello());
   const there: string[] = [];
   const left = [...files];
@@ -38,7 +42,7 @@ export async function upload(site: SiteContext, key: AttemptKey, files: readonly
   return there;
 }
 
-async function putOne(site: SiteContext, dir: string, file: Upload): Promise<boolean> {
+async function putOne(site: JobManagerContext, dir: string, file: Upload): Promise<boolean> {
   // Names that lead elsewhere are left to the code that refuses them with a message.
   if (file.name.split('/').includes('..')) return false;
   const name = shellQuote(`./${file.name}`);
@@ -57,7 +61,12 @@ async function putOne(site: SiteContext, dir: string, file: Upload): Promise<boo
   return seen.code !== 0 || length === undefined || Number(length) === bytes;
 }
 
-function curl(site: SiteContext, begin: string, { url, login }: Upload, more: readonly string[]): Promise<RunResult> {
+function curl(
+  site: JobManagerContext,
+  begin: string,
+  { url, login }: Upload,
+  more: readonly string[],
+): Promise<RunResult> {
   const lines = [
     'globoff',
     'silent',

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { CredentialNews } from '../credentials/watch/model.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { oneLine, spanText, timeText } from '../util/plain-text.ts';
 
@@ -122,26 +123,7 @@ export function userLogsOwed({ path, since, error, count: all }: OwedUserLogs): 
   ]);
 }
 
-/** A report of the watch over credentials; one message for all jobs of a credential. */
-export interface CredentialNews {
-  readonly key: string;
-  readonly news: 'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-failing';
-  /** The credential's name for users, and its kind: `jane`, `X.509 proxy`. */
-  readonly name: string;
-  readonly what: string;
-  /** Unix seconds. */
-  readonly now: number;
-  readonly end?: number;
-  /** One sentence: what is wrong with it, or why renewal failed. */
-  readonly problem?: string;
-  readonly jobs: readonly JobId[];
-  readonly sites: readonly string[];
-  /** Commands to type, in the order to try them. */
-  readonly type: readonly string[];
-  /** False if it only serves to renew another credential: its end holds no job. */
-  readonly holds: boolean;
-}
-
+/** A report of the watch over credentials. */
 export function credentialNews(news: CredentialNews): Message {
   const who = `The ${news.what} '${oneLine(news.name)}'`;
   const jobs = count(news.jobs.length, 'job');

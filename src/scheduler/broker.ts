@@ -6,7 +6,7 @@ import { observe, type Sample } from '../broker/measures.ts';
 import { isOwnRequest, SampleTaker } from '../broker/samples.ts';
 import { siteBackoffs } from '../broker/site-backoff.ts';
 import { type BackoffView, BROKER, CAPACITY_WANTED, SITE_MEASURES } from '../queue/tables.ts';
-import type { Candidate, KnownSite } from '../broker/sites.ts';
+import type { CandidateSite, KnownSite } from '../broker/sites.ts';
 import { type TakeBack, takeBack, type Waiting } from '../broker/take-back.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { narrowing, type ReportFault, Troubles } from '../job/faults.ts';
@@ -136,7 +136,7 @@ export class Broker implements Listener {
   async #choose(
     manager: string,
     limit: number,
-    sites: readonly Candidate[],
+    sites: readonly CandidateSite[],
     records: ReadonlyMap<string, SiteRecord>,
     lease: Lease,
   ): Promise<number> {
@@ -172,7 +172,7 @@ export class Broker implements Listener {
   }
 
   /** A job whose ad cannot be matched must not prevent the others from being routed. */
-  async #chosen(jobs: readonly JobRecord[], sites: readonly Candidate[], now: number) {
+  async #chosen(jobs: readonly JobRecord[], sites: readonly CandidateSite[], now: number) {
     const ofThese = (some: readonly JobRecord[]) => choose(some, ({ attrs }) => adOf(attrs), sites, now).choices;
     const sound = jobs.filter((job) => !this.#troubles.isResting(job));
     try {
@@ -229,7 +229,11 @@ export class Broker implements Listener {
   }
 
   /** A job that is still idle here is rerouted at once; one that waits at its site must be withdrawn there first. */
-  async #takeBack(waiting: readonly Waiting<JobRecord>[], sites: readonly Candidate[], lease: Lease): Promise<void> {
+  async #takeBack(
+    waiting: readonly Waiting<JobRecord>[],
+    sites: readonly CandidateSite[],
+    lease: Lease,
+  ): Promise<void> {
     const back = takeBack(waiting, sites, Math.floor(this.#now() / 1000));
     if (back.length === 0) return;
     await this.#options.queue.transitionMany(back.map(changeOf), lease);

@@ -1,5 +1,6 @@
+import { GRID_FAILED } from '../job/hold.ts';
 import { flood } from '../broker/flood.ts';
-import type { Candidate } from '../broker/sites.ts';
+import type { CandidateSite } from '../broker/sites.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
 import { adOf, quoted, readBoolean } from '../job/values.ts';
@@ -7,12 +8,9 @@ import type { CandidateStep, Lease, Queue } from '../queue/api.ts';
 import type { JobRecord } from '../queue/api.ts';
 import { managerOf } from '../job/identity.ts';
 
-/** HoldReasonCode: the job's grid resource failed. */
-const GRID_FAILED = 37;
-
 export interface FloodOptions {
   readonly queue: Pick<Queue, 'candidates' | 'transitionMany'>;
-  readonly sites: readonly Candidate[];
+  readonly sites: readonly CandidateSite[];
   readonly records: ReadonlyMap<string, SiteRecord>;
   /** Maximum number of sites at which one job is queued at the same time. */
   readonly most: number;

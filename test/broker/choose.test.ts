@@ -5,7 +5,7 @@ import { explainChoice } from '../../src/broker/explain.ts';
 import { expectedWait, type Load, roomFor } from '../../src/broker/load.ts';
 import { NOTHING_MEASURED, observe, recentFailures } from '../../src/broker/measures.ts';
 import { candidateOf, isInUse, siteAd } from '../../src/broker/site-ad.ts';
-import type { Candidate, KnownSite } from '../../src/broker/sites.ts';
+import type { CandidateSite, KnownSite } from '../../src/broker/sites.ts';
 import { takeBack } from '../../src/broker/take-back.ts';
 import { ClassAd, parseOldAd } from '../../src/classad/api.ts';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
@@ -45,7 +45,8 @@ function job(text = ''): ClassAd {
   return parseOldAd(`RequestCpus = 1\nRank = 0.0\nRequirements = true\n${text}`);
 }
 
-const chosen = (ad: ClassAd, sites: readonly Candidate[]) => choose([ad], (one) => one, sites, NOW).choices[0]?.site;
+const chosen = (ad: ClassAd, sites: readonly CandidateSite[]) =>
+  choose([ad], (one) => one, sites, NOW).choices[0]?.site;
 
 describe("a site's ad", () => {
   it('says what it is in HTCondor words, and leaves out what is not known', () => {

@@ -3,7 +3,7 @@ import { type Flooded, flood } from '../../src/broker/flood.ts';
 import type { Load } from '../../src/broker/load.ts';
 import { NOTHING_MEASURED, observe } from '../../src/broker/measures.ts';
 import { SampleTaker } from '../../src/broker/samples.ts';
-import type { Candidate } from '../../src/broker/sites.ts';
+import type { CandidateSite } from '../../src/broker/sites.ts';
 import { parseOldAd } from '../../src/classad/api.ts';
 import type { CandidateStepped } from '../../src/job/events.ts';
 
@@ -22,7 +22,7 @@ const LOAD: Load = {
   outOfUse: false,
 };
 
-function site(name: string, load: Partial<Load> = {}, cost = 0): Candidate {
+function site(name: string, load: Partial<Load> = {}, cost = 0): CandidateSite {
   return { name, cost, load: { ...LOAD, ...load }, ad: parseOldAd(`Name = "${name}"\nRequirements = true`) };
 }
 
@@ -31,7 +31,7 @@ const job = (at: string[] = [], refusedBy: string[] = [], text = ''): Flooded<st
   at,
   refusedBy,
 });
-const flooded = (jobs: readonly Flooded<string>[], sites: readonly Candidate[], most = 3) =>
+const flooded = (jobs: readonly Flooded<string>[], sites: readonly CandidateSite[], most = 3) =>
   flood(jobs, (text) => parseOldAd(text), sites, most, NOW);
 const sitesOf = (...words: Parameters<typeof flooded>) =>
   flooded(...words).candidates.map((candidate) => candidate.site);

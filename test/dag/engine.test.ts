@@ -9,7 +9,7 @@ import { nameOf } from '../../src/dag/language/graph.ts';
 import { loadDag } from '../../src/dag/language/load.ts';
 import { criticalPath, progressOf } from '../../src/dag/progress.ts';
 import { applyRescue, rescueText } from '../../src/dag/rescue.ts';
-import type { Settings } from '../../src/dag/language/settings.ts';
+import type { DagSettings } from '../../src/dag/language/settings.ts';
 
 const LIMITS = { maxJobs: 0, maxIdle: 0, maxPre: 20, maxPost: 20, maxHold: 20 };
 
@@ -21,7 +21,7 @@ class Bench {
   private now = 1000;
   readonly clusters = new Map<string, number>();
 
-  constructor(text: string, settings: Partial<Settings> = {}, limits = LIMITS) {
+  constructor(text: string, settings: Partial<DagSettings> = {}, limits = LIMITS) {
     const loaded = loadDag(['x.dag'], { read: () => text, absolute: (path) => path }, { settings });
     const wrong = loaded.problems.find((p) => p.severity === 'error');
     if (wrong !== undefined) throw new Error(wrong.message);
@@ -327,7 +327,7 @@ describe('special nodes', () => {
 
 describe('settings', () => {
   it('DAGMAN_RETRY_SUBMIT_FIRST: a submit that failed goes before those that wait, or behind them', () => {
-    const next = (settings: Partial<Settings>): readonly string[] => {
+    const next = (settings: Partial<DagSettings>): readonly string[] => {
       const bench = new Bench('JOB A a\nJOB B a\nJOB C a\n', settings, { ...LIMITS, maxJobs: 1 });
       bench.step({ is: 'submit-failed', node: bench.node('A'), reason: 'x', again: true });
       bench.taken('submit');

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { credentialNews, type CredentialNews, jobEnded, jobHeld, siteProblem } from '../../src/notify/messages.ts';
+import type { CredentialNews } from '../../src/credentials/watch/model.ts';
+import { credentialNews, jobEnded, jobHeld, siteProblem } from '../../src/notify/messages.ts';
 
 const job = (proc: number) => ({ cluster: 12, proc });
 const news: CredentialNews = {

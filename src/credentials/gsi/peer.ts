@@ -4,7 +4,7 @@ import type { DetailedPeerCertificate, TLSSocket } from 'node:tls';
 import { GryphusError } from '../../errors.ts';
 import { type Certificate, readCertificate } from '../x509/certificate.ts';
 import type { Trust } from '../x509/trust.ts';
-import { type Verdict, verifyChain } from '../x509/verify.ts';
+import { type ChainVerdict, verifyChain } from '../x509/verify.ts';
 
 /** Who the peer must be. */
 export type Expected =
@@ -32,7 +32,7 @@ export function peerChain(socket: TLSSocket): Certificate[] {
  * The result of verifying the peer; `undefined` if it showed no certificate. Ours, because Node rejects the grid's
  * chains.
  */
-export function verifyPeer(socket: TLSSocket, trust: Trust): Verdict | undefined {
+export function verifyPeer(socket: TLSSocket, trust: Trust): ChainVerdict | undefined {
   const [leaf, ...rest] = peerChain(socket);
   if (leaf === undefined) return undefined;
   return verifyChain([leaf, ...rest], trust, { now: Date.now() / 1000 });

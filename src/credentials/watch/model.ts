@@ -110,25 +110,29 @@ export type Memory = z.infer<typeof MEMORY>;
 export const MEMORIES = z.record(z.string(), MEMORY).readonly();
 export type Memories = z.infer<typeof MEMORIES>;
 
-/** In the form that `notify` takes: one message for all jobs of a credential. */
-export interface News {
+/** What to tell the user about a credential: one message for all its jobs. */
+export interface CredentialNews {
   /** The same key is never sent twice. */
   readonly key: string;
   readonly news: 'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-failing';
+  /** The credential's name for users, and its kind: `jane`, `X.509 proxy`. */
   readonly name: string;
   readonly what: string;
+  /** Unix seconds. */
   readonly now: number;
   readonly end?: number;
+  /** One sentence: what is wrong with it, or why renewal failed. */
   readonly problem?: string;
   readonly jobs: readonly JobId[];
   readonly sites: readonly string[];
+  /** Commands to type, in the order to try them. */
   readonly type: readonly string[];
-  /** Whether jobs are held when it ends. */
+  /** False if it only serves to renew another credential: its end holds no job. */
   readonly holds: boolean;
 }
 
 export type Action =
-  | { readonly do: 'alarm'; readonly news: News }
+  | { readonly do: 'alarm'; readonly news: CredentialNews }
   | {
       readonly do: 'hold';
       readonly credential: string;

@@ -1,5 +1,5 @@
 import { alarmTimes, reached } from './alarm-times.ts';
-import type { Action, Memory, News, WatchConfig, Watched, WatchedJob } from './model.ts';
+import type { Action, Memory, CredentialNews, WatchConfig, Watched, WatchedJob } from './model.ts';
 import type { Usability } from './usability.ts';
 
 const REMEMBERED = 400;
@@ -14,7 +14,7 @@ export function tell(
   config: WatchConfig,
 ): { actions: readonly Action[]; memory: Memory } {
   const { name, version, end } = credential;
-  const say = (key: string, news: News['news'], also: readonly string[], problem?: string) => {
+  const say = (key: string, news: CredentialNews['news'], also: readonly string[], problem?: string) => {
     const given = new Set(memory.given);
     const actions: Action[] = given.has(key)
       ? []
@@ -47,11 +47,11 @@ export function tell(
 function newsOf(
   { name, what, end, type, holds }: Watched,
   key: string,
-  news: News['news'],
+  news: CredentialNews['news'],
   users: readonly WatchedJob[],
   now: number,
   problem: string | undefined,
-): News {
+): CredentialNews {
   return {
     key,
     news,

@@ -31,7 +31,7 @@ export type Refused =
 const DEFAULT_SKEW = 300;
 
 /** Thrown by a rule and caught by `verifyChain`. */
-export class Refusal extends Error {
+export class ChainRefusal extends Error {
   readonly code: Refused;
   constructor(code: Refused, message: string) {
     super(message);
@@ -51,15 +51,15 @@ const UNDERSTOOD: readonly string[] = [
 export function checkAlone(one: Certificate, { now, skew = DEFAULT_SKEW }: VerifyOptions): void {
   const who = one.subject.text;
   if (now < one.notBefore - skew) {
-    throw new Refusal(
+    throw new ChainRefusal(
       'not-yet-valid',
       `${who} is valid only from ${timeText(one.notBefore)}, but the time here is ${timeText(now)}; one of the clocks may be wrong.`,
     );
   }
-  if (now > one.notAfter + skew) throw new Refusal('expired', `${who} ended at ${timeText(one.notAfter)}.`);
+  if (now > one.notAfter + skew) throw new ChainRefusal('expired', `${who} ended at ${timeText(one.notAfter)}.`);
   const strange = one.extensions.find((extension) => extension.critical && !UNDERSTOOD.includes(extension.oid));
   if (strange !== undefined) {
-    throw new Refusal(
+    throw new ChainRefusal(
       'unknown-extension',
       `${who} has the critical extension ${strange.oid}, which Gryphus does not understand.`,
     );
@@ -74,37 +74,37 @@ export function checkProxies(proxies: readonly Certificate[], user: Certificate)
     const who = proxy.subject.text;
     const kind = kindOf(proxy);
     if (issuer.ca)
-      throw new Refusal('not-a-proxy', `${who} is a proxy of a certificate authority, which may have none.`);
+      throw new ChainRefusal('not-a-proxy', `${who} is a proxy of a certificate authority, which may have none.`);
     if (addedCommonName(proxy.subject.der, issuer.subject.der) === undefined) {
-      throw new Refusal(
+      throw new ChainRefusal(
         'not-a-proxy',
         `${who} is not a proxy of ${issuer.subject.text}: its name is not that name with one CN added.`,
       );
     }
     if (proxy.ca || proxy.extensions.some((one) => one.oid === OID.subjectAltName || one.oid === OID.issuerAltName)) {
-      throw new Refusal(
+      throw new ChainRefusal(
         'not-a-proxy',
         `${who} has what a proxy must not have: an alternative name, or an authority's rights.`,
       );
     }
     if (kind === 'proxy' && proxy.proxy?.language !== OID.inheritAll) {
-      throw new Refusal(
+      throw new ChainRefusal(
         'not-a-proxy',
         `${who} has rights in the language ${proxy.proxy?.language}, which Gryphus does not understand.`,
       );
     }
     if (!proxy.extensions.some((one) => one.oid === OID.proxyCertInfo && one.critical)) {
-      throw new Refusal('not-a-proxy', `${who} says that it is a proxy, but not as a critical extension.`);
+      throw new ChainRefusal('not-a-proxy', `${who} says that it is a proxy, but not as a critical extension.`);
     }
     if (issuer.keyUsage?.digitalSignature === false) {
-      throw new Refusal('not-a-proxy', `${issuer.subject.text} may not sign (keyUsage), but has signed ${who}.`);
+      throw new ChainRefusal('not-a-proxy', `${issuer.subject.text} may not sign (keyUsage), but has signed ${who}.`);
     }
     checkSigned(proxy, issuer);
-    if (limited && kind === 'proxy') throw new Refusal('limited', `${who} is a full proxy below a limited one.`);
+    if (limited && kind === 'proxy') throw new ChainRefusal('limited', `${who} is a full proxy below a limited one.`);
     limited ||= kind === 'limited-proxy';
     const limit = proxy.proxy?.pathLength;
     if (limit !== undefined && depth > limit) {
-      throw new Refusal('path-length', `${who} lets ${limit} proxies follow, and ${depth} do.`);
+      throw new ChainRefusal('path-length', `${who} lets ${limit} proxies follow, and ${depth} do.`);
     }
   }
   return limited;
@@ -116,13 +116,16 @@ export function checkPath(path: readonly Certificate[], trust: Trust, options: V
     if (authority === undefined) return;
     const who = authority.subject.text;
     if (!authority.ca || authority.keyUsage?.certSign === false) {
-      throw new Refusal(
+      throw new ChainRefusal(
         'not-an-authority',
         `${who} is not a certificate authority, but has signed ${one.subject.text}.`,
       );
     }
     if (authority.caPathLength !== undefined && depth > authority.caPathLength) {
-      throw new Refusal('path-length', `${who} lets ${authority.caPathLength} authorities follow, and ${depth} do.`);
+      throw new ChainRefusal(
+        'path-length',
+        `${who} lets ${authority.caPathLength} authorities follow, and ${depth} do.`,
+      );
     }
     checkSigned(one, authority);
     checkPolicy(one, authority, trust);
@@ -134,21 +137,21 @@ function checkSigned(one: Certificate, issuer: Certificate): void {
   const check = checkSignature(one, issuer.publicKey);
   if (check === 'good') return;
   throw check === 'weak'
-    ? new Refusal(
+    ? new ChainRefusal(
         'weak-signature',
         `${one.subject.text} is signed with an algorithm that is no longer secure (${one.algorithm}).`,
       )
-    : new Refusal('bad-signature', `${one.subject.text} is not signed by ${issuer.subject.text}.`);
+    : new ChainRefusal('bad-signature', `${one.subject.text} is not signed by ${issuer.subject.text}.`);
 }
 
 function checkPolicy(one: Certificate, authority: Certificate, trust: Trust): void {
   const policies = trust.signingPolicy(authority.subject);
   const file = trust.policyFile(authority.subject);
   if (policies === undefined) {
-    throw new Refusal('policy', `${authority.subject.text} has no signing policy here: ${file} is missing.`);
+    throw new ChainRefusal('policy', `${authority.subject.text} has no signing policy here: ${file} is missing.`);
   }
   if (!maySign(policies, authority.subject.text, one.subject.text)) {
-    throw new Refusal('policy', `${authority.subject.text} may not sign ${one.subject.text}, by ${file}.`);
+    throw new ChainRefusal('policy', `${authority.subject.text} may not sign ${one.subject.text}, by ${file}.`);
   }
 }
 
@@ -157,17 +160,17 @@ function checkRevoked(one: Certificate, authority: Certificate, trust: Trust, op
   const name = authority.subject.text;
   for (const list of trust.revocationLists(authority.subject)) {
     if (checkSignature(list, authority.publicKey) !== 'good' || authority.keyUsage?.crlSign === false) {
-      throw new Refusal('bad-signature', `The revocation list of ${name} is not signed by it.`);
+      throw new ChainRefusal('bad-signature', `The revocation list of ${name} is not signed by it.`);
     }
     if (list.critical.length > 0) {
-      throw new Refusal(
+      throw new ChainRefusal(
         'unknown-extension',
         `The revocation list of ${name} has the critical extension ${list.critical[0]}.`,
       );
     }
-    if (list.revoked.has(one.serial)) throw new Refusal('revoked', `${name} has revoked ${one.subject.text}.`);
+    if (list.revoked.has(one.serial)) throw new ChainRefusal('revoked', `${name} has revoked ${one.subject.text}.`);
     if (list.nextUpdate !== undefined && now > list.nextUpdate + skew) {
-      throw new Refusal(
+      throw new ChainRefusal(
         'stale-crl',
         `The revocation list of ${name} ended at ${timeText(list.nextUpdate)}; run fetch-crl.`,
       );

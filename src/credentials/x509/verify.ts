@@ -2,9 +2,9 @@ import { type Certificate, type CertificateKind, kindOf } from './certificate.ts
 import { sameName } from './name.ts';
 import { checkSignature } from './sign.ts';
 import type { Trust } from './trust.ts';
-import { checkAlone, checkPath, checkProxies, Refusal, type Refused, type VerifyOptions } from './verify-rules.ts';
+import { checkAlone, checkPath, checkProxies, ChainRefusal, type Refused, type VerifyOptions } from './verify-rules.ts';
 
-export type Verdict =
+export type ChainVerdict =
   | {
       readonly ok: true;
       /** The subject of the end-entity certificate, which identifies the holder. */
@@ -27,11 +27,11 @@ export function verifyChain(
   given: readonly [Certificate, ...Certificate[]],
   trust: Trust,
   options: VerifyOptions,
-): Verdict {
+): ChainVerdict {
   try {
     const { proxies, path } = order(given, trust);
     const anchor = path.at(-1);
-    if (anchor === undefined) throw new Refusal('unknown-authority', 'The chain is empty.');
+    if (anchor === undefined) throw new ChainRefusal('unknown-authority', 'The chain is empty.');
     for (const one of [...proxies, ...path]) checkAlone(one, options);
     const [user] = path;
     const limited = checkProxies(proxies, user ?? anchor);
@@ -44,7 +44,7 @@ export function verifyChain(
       anchor,
     };
   } catch (thrown) {
-    if (thrown instanceof Refusal) return { ok: false, code: thrown.code, message: thrown.message };
+    if (thrown instanceof ChainRefusal) return { ok: false, code: thrown.code, message: thrown.message };
     throw thrown;
   }
 }
@@ -62,7 +62,7 @@ function order(
   for (let i = 0; i < LONGEST; i++) {
     const kind = kindOf(at);
     if (kind === 'legacy-proxy') {
-      throw new Refusal(
+      throw new ChainRefusal(
         'not-a-proxy',
         `${at.subject.text} is a proxy from before RFC 3820, which sites no longer accept.`,
       );
@@ -75,7 +75,10 @@ function order(
       const anchor = known.find((one) => checkSignature(below, one.publicKey) === 'good') ?? known[0];
       if (sameName(below.subject, below.issuer)) {
         if (known.some((one) => Buffer.from(one.der).equals(below.der))) return { proxies, path };
-        throw new Refusal('unknown-authority', `${below.subject.text} is self-signed, and is not in ${trust.where}.`);
+        throw new ChainRefusal(
+          'unknown-authority',
+          `${below.subject.text} is self-signed, and is not in ${trust.where}.`,
+        );
       }
       if (anchor !== undefined) {
         path.push(anchor);
@@ -88,9 +91,12 @@ function order(
     const issuer = given.find((one) => one !== below && sameName(one.subject, below.issuer));
     if (issuer === undefined) {
       const where = isProxy ? 'the chain lacks the certificate of' : `${trust.where} lacks the certificate authority`;
-      throw new Refusal('unknown-authority', `${below.subject.text} cannot be traced: ${where} ${below.issuer.text}.`);
+      throw new ChainRefusal(
+        'unknown-authority',
+        `${below.subject.text} cannot be traced: ${where} ${below.issuer.text}.`,
+      );
     }
     at = issuer;
   }
-  throw new Refusal('unknown-authority', `The chain of ${given[0].subject.text} is longer than ${LONGEST}.`);
+  throw new ChainRefusal('unknown-authority', `The chain of ${given[0].subject.text} is longer than ${LONGEST}.`);
 }

@@ -1,6 +1,6 @@
 import { type DagGraph, FLAG, KIND, nameOf } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
-import type { Settings } from '../language/settings.ts';
+import type { DagSettings } from '../language/settings.ts';
 import type { DagCommand, Limits } from './messages.ts';
 import { ReadyQueue } from './ready-queue.ts';
 import { DAG_STATUS, type DagStatus, NO_RETURN, STATUS, type Status } from './status.ts';
@@ -56,7 +56,7 @@ export interface Counts {
 /** The state of a running DAG, built up from all events so far. */
 export interface Core {
   readonly dag: DagGraph;
-  readonly settings: Settings;
+  readonly settings: DagSettings;
   limits: Limits;
   readonly dagmanId: number;
   readonly out: DagCommand[];
@@ -101,7 +101,7 @@ export interface Core {
 }
 
 export interface CoreOptions {
-  readonly settings: Settings;
+  readonly settings: DagSettings;
   readonly limits: Limits;
   /** The cluster of the DAG manager's own job. */
   readonly dagmanId: number;

@@ -1,7 +1,7 @@
 import { type DagGraph, FLAG, KIND } from './graph.ts';
 import { directoryOf, inDirectory } from './names.ts';
 import { Complaint, type Place, type Problem } from './problem.ts';
-import type { Settings } from './settings.ts';
+import type { DagSettings } from './settings.ts';
 import { type ApplyContext, applyModifier } from './apply.ts';
 import { type Command, type DotSpec, type NodeCommand, type NodeStatusSpec, wordOf } from './commands.ts';
 import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';
@@ -38,7 +38,7 @@ interface Reading {
  */
 export class Builder {
   private readonly source: DagSource;
-  private readonly settings: Settings;
+  private readonly settings: DagSettings;
   private readonly report: (problem: Problem) => void;
   private readonly useDagDir: boolean;
   private readonly table = new NodeTable();
@@ -53,7 +53,7 @@ export class Builder {
   private nodeStatus: NodeStatusSpec | undefined;
   private jobstateLog: string | undefined;
 
-  constructor(source: DagSource, settings: Settings, report: (problem: Problem) => void, useDagDir: boolean) {
+  constructor(source: DagSource, settings: DagSettings, report: (problem: Problem) => void, useDagDir: boolean) {
     this.source = source;
     this.settings = settings;
     this.report = report;

@@ -1,7 +1,7 @@
 import type { DagGraph } from './graph.ts';
 import { directoryOf, inDirectory } from './names.ts';
 import type { Place, Problem } from './problem.ts';
-import { DEFAULT_SETTINGS, readSettings, type Settings } from './settings.ts';
+import { DEFAULT_SETTINGS, readSettings, type DagSettings } from './settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
 import { eachCommand } from './parse.ts';
@@ -14,7 +14,7 @@ export interface LoadOptions {
   /** The CONFIG file named on the command line. */
   readonly configFile?: string;
   /** Settings that override those of the CONFIG file. */
-  readonly settings?: Partial<Settings>;
+  readonly settings?: Partial<DagSettings>;
   /** Added to the priority of every node (`-priority`); 0 leaves it to the settings. */
   readonly priority?: number;
   /** Whether a POST script runs after a failed PRE script; DAGMAN_ALWAYS_RUN_POST by default. */
@@ -32,7 +32,7 @@ export interface ManagerEnvironment {
 export interface LoadedDag {
   /** The graph as far as it could be read; run it only if none of the problems is an error. */
   readonly dag: DagGraph;
-  readonly settings: Settings;
+  readonly settings: DagSettings;
   readonly configFile: string | undefined;
   /** `name = value` lines of SET_JOB_ATTR: attributes of the DAG manager's own job. */
   readonly attributes: readonly string[];
@@ -89,7 +89,7 @@ export function loadDag(files: readonly string[], source: DagSource, options: Lo
   };
 }
 
-function settingsAsked({ alwaysRunPost, suppressNotification }: LoadOptions): Partial<Settings> {
+function settingsAsked({ alwaysRunPost, suppressNotification }: LoadOptions): Partial<DagSettings> {
   return {
     ...(alwaysRunPost === undefined ? {} : { DAGMAN_ALWAYS_RUN_POST: alwaysRunPost }),
     ...(suppressNotification === undefined ? {} : { DAGMAN_SUPPRESS_NOTIFICATION: suppressNotification }),
@@ -145,7 +145,7 @@ function settingsOf(
   place: Place | undefined,
   source: DagSource,
   report: (problem: Problem) => void,
-): Settings {
+): DagSettings {
   if (file === undefined) return DEFAULT_SETTINGS;
   const text = source.read(file);
   if (text === undefined) {

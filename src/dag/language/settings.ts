@@ -52,11 +52,11 @@ export type KnobName = keyof typeof KNOBS;
 
 type Widened<T> = T extends 'boolean' ? boolean : T extends 'integer' ? number : string;
 
-export type Settings = { readonly [K in KnobName]: Widened<(typeof KNOBS)[K]['type']> };
+export type DagSettings = { readonly [K in KnobName]: Widened<(typeof KNOBS)[K]['type']> };
 
-export const DEFAULT_SETTINGS: Settings = Object.fromEntries(
+export const DEFAULT_SETTINGS: DagSettings = Object.fromEntries(
   Object.entries(KNOBS).map(([name, knob]) => [name, knob.default]),
-) as Settings;
+) as DagSettings;
 
 /**
  * Settings of HTCondor's DAGMan that have nothing to control here. They are accepted silently, so that the CONFIG file
@@ -89,8 +89,8 @@ export function readSettings(
   text: string,
   file: string,
   report: (problem: Problem) => void,
-  base: Settings = DEFAULT_SETTINGS,
-): Settings {
+  base: DagSettings = DEFAULT_SETTINGS,
+): DagSettings {
   const settings: Record<string, boolean | number | string> = { ...base };
   const lines = text.split('\n');
   for (let i = 0; i < lines.length; i++) {
@@ -114,7 +114,7 @@ export function readSettings(
     if (read === undefined) say('error', `${name} cannot be '${value}'`, `Give it ${wanted(name as KnobName)}.`);
     else settings[name] = read;
   }
-  return settings as Settings;
+  return settings as DagSettings;
 }
 
 function readValue(type: Knob['type'], value: string): boolean | number | string | undefined {

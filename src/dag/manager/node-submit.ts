@@ -3,7 +3,7 @@ import type { Core } from '../engine/core.ts';
 import { MARK, marked } from '../engine/core.ts';
 import { type DagGraph, descriptionOf, directoryOf, isSubdag, KIND, nameOf, parentsOf } from '../language/graph.ts';
 import type { NodeVar } from '../language/commands.ts';
-import type { Settings } from '../language/settings.ts';
+import type { DagSettings } from '../language/settings.ts';
 import type { DagRun } from './prepare.ts';
 import type { NodeSubmit } from './world.ts';
 
@@ -95,7 +95,7 @@ function recorded(core: Core, retry: number): readonly Macro[] {
  * What nodes' jobs inherit from the manager's own: the accounting group and the attributes of DAGMAN_INHERIT_ATTRS,
  * with DAGMAN_INHERIT_ATTRS_PREFIX added to their names unless a sub-DAG's manager already has it.
  */
-export function inheritedOf(run: DagRun, settings: Settings): readonly Macro[] {
+export function inheritedOf(run: DagRun, settings: DagSettings): readonly Macro[] {
   const prefix = settings.DAGMAN_INHERIT_ATTRS_PREFIX;
   const own = { get: (name: string) => run.ownAttribute?.(name) };
   const groups = (['AcctGroup', 'AcctGroupUser'] as const).flatMap((name) => {
@@ -105,7 +105,7 @@ export function inheritedOf(run: DagRun, settings: Settings): readonly Macro[] {
   return [...groups, ...attributesOf(run, settings, prefix)];
 }
 
-function attributesOf(run: DagRun, settings: Settings, prefix: string): readonly Macro[] {
+function attributesOf(run: DagRun, settings: DagSettings, prefix: string): readonly Macro[] {
   return listed(settings.DAGMAN_INHERIT_ATTRS).flatMap((name) => {
     const text = run.ownAttribute?.(run.parentDagmanId === undefined ? name : prefix + name);
     return text === undefined ? [] : [[`My.${prefix}${name}`, text] as const];

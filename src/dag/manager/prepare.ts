@@ -7,7 +7,7 @@ import { type LoadedDag, type LoadOptions, loadDag } from '../language/load.ts';
 import { directoryOf, fileNameOf, inDirectory } from '../language/names.ts';
 import type { Problem } from '../language/problem.ts';
 import { applyRescue, lastRescue, numberOfRescue, renameRescuesAfter, rescueName, savePointPath } from '../rescue.ts';
-import type { Settings } from '../language/settings.ts';
+import type { DagSettings } from '../language/settings.ts';
 import type { DagFiles, JournalBegin } from './world.ts';
 
 /** How to run a DAG: what the user asked of `dag submit`. */
@@ -131,7 +131,7 @@ export function logOf(run: Pick<DagRun, 'files' | 'outfileDir'>): string {
 }
 
 /** The node jobs' log, absolute (DAGMAN_DEFAULT_NODE_LOG). */
-export function nodesLogOf(run: DagRun, settings: Settings, files: DagFiles): string {
+export function nodesLogOf(run: DagRun, settings: DagSettings, files: DagFiles): string {
   const primary = primaryOf(run);
   const own = (name: string): string => readString({ get: (n) => run.ownAttribute?.(n) }, name) ?? 'undef';
   const path = settings.DAGMAN_DEFAULT_NODE_LOG.replaceAll('@(DAG_DIR)', directoryOf(primary))
@@ -142,7 +142,7 @@ export function nodesLogOf(run: DagRun, settings: Settings, files: DagFiles): st
   return files.absolute(path);
 }
 
-export function limitsOf(run: DagRun, settings: Settings): Limits {
+export function limitsOf(run: DagRun, settings: DagSettings): Limits {
   return {
     maxJobs: settings.DAGMAN_MAX_JOBS_SUBMITTED,
     maxIdle: settings.DAGMAN_MAX_JOBS_IDLE,
