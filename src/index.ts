@@ -9,6 +9,7 @@ export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
 export type { EventsRequest, EventWithCursor } from './client/news.ts';
+export type { IdleView, MachineOwner, PresenceView } from './client/machine-owner.ts';
 export type { ShellRequest } from './client/shell.ts';
 export type { TopRow } from './client/top.ts';
 export type { SiteWaysView } from './queue/tables.ts';

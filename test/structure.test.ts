@@ -50,7 +50,9 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     'reverse-connection': 'transport',
     'pool/wire': 'job classad site reverse-connection',
     'pool/host': 'job config credentials credentials/x509 staging pool/wire',
-    'pool/worker': 'job classad site staging reverse-connection pool/wire pool/host',
+    // The owner of a worker's machine.
+    'pool/owner': 'job classad config pool/wire',
+    'pool/worker': 'job classad site staging reverse-connection pool/wire pool/host pool/owner',
     'pool/central-manager': 'job classad site config queue staging reverse-connection pool/wire pool/host',
     // The pool as a site: what the rest of the agent sees.
     pool: 'job site config staging reverse-connection pool/wire pool/host',
@@ -65,7 +67,7 @@ const DOORS: Readonly<Record<string, string>> = {
   'open-site': 'gram',
   gridmanager: 'pool pool/host pool/wire reverse-connection',
   scheduler: 'glidein pool pool/host',
-  client: 'credentials/myproxy glidein pool pool/host pool/wire',
+  client: 'credentials/myproxy glidein pool pool/host pool/owner pool/wire',
   index: 'glidein pool/wire',
 };
 

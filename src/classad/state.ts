@@ -33,6 +33,8 @@ export interface EvalOptions {
   readonly random?: (() => number) | undefined;
   /** For userMap(): the comma-separated result of a map for a user, if any. */
   readonly userMap?: ((map: string, user: string) => string | undefined) | undefined;
+  /** How many references and list items it may look at in total; default: 4,000,000. */
+  readonly steps?: number | undefined;
 }
 
 /** The mutable state of one evaluation. */
@@ -49,7 +51,7 @@ export class EvalState {
   guest: ClassAd | undefined;
   guestOther: ClassAd | undefined;
   depth = MAX_DEPTH;
-  steps = MAX_STEPS;
+  steps: number;
   /** The references being resolved, each as an expression and its ad; a repetition is a loop. */
   readonly active: Expr[] = [];
   readonly activeAds: ClassAd[] = [];
@@ -59,6 +61,7 @@ export class EvalState {
   constructor(options: EvalOptions) {
     this.options = options;
     this.old = options.mode !== 'new';
+    this.steps = options.steps ?? MAX_STEPS;
   }
 
   /** Charges for the size of a value, because work on a long string costs more than on a short one. */

@@ -7,6 +7,7 @@ import { parseSiteUrl } from '../config/site-url.ts';
 import { loadSettings, SETTINGS, type Settings } from '../config/settings.ts';
 import { loadSite, loadSites, saveSite, siteFile, siteFrom, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
+import type { MachineOwner } from './machine-owner.ts';
 import type { AskUser, CheckStep, OpenOptions } from './types.ts';
 
 /** The keys of a site's file, as a user would write them. */
@@ -43,6 +44,12 @@ export class Configuration {
   /** Writes one key, or removes it if `value` is undefined; the rest of the file stays as it is. */
   set(key: string, value: string | undefined): Promise<void> {
     return writeSetting(this.paths, key, value);
+  }
+
+  /** What the owner of this machine says to its worker, and what shows whether they are there. */
+  async machineOwner(): Promise<MachineOwner> {
+    const { MachineOwner } = await import('./machine-owner.ts');
+    return new MachineOwner(this.paths);
   }
 
   /** All sites by name. */

@@ -22,6 +22,8 @@ import { History } from './history.ts';
 import { Log } from './log.ts';
 import { MapCommand } from './map.ts';
 import { Move } from './move.ts';
+import { PoolIdle } from './pool/idle.ts';
+import { PoolKeep, PoolOff, PoolOn } from './pool/off.ts';
 import { Q } from './q.ts';
 import { SiteAdd } from './site/add.ts';
 import { SiteAudit } from './site/audit.ts';
@@ -82,6 +84,10 @@ export const COMMANDS = {
   'glidein:start': GlideinStart,
   'glidein:list': GlideinList,
   'glidein:stop': GlideinStop,
+  'pool:off': PoolOff,
+  'pool:on': PoolOn,
+  'pool:keep': PoolKeep,
+  'pool:idle': PoolIdle,
   'cred:list': CredList,
   'cred:renew': CredRenew,
   'cred:proxy': CredProxy,

@@ -29,6 +29,33 @@ export const expression: Kind<string> = {
   },
 };
 
+/** A table of ClassAd expressions by attribute name; numbers and booleans stand for themselves. */
+export const expressions: Kind<Readonly<Record<string, string>>> = {
+  says: 'a table of ClassAd expressions by name',
+  read: (raw) => {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
+    const read = Object.entries(raw).map(([name, value]: [string, unknown]) => {
+      const written = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value;
+      return [name, /^[A-Za-z_]\w*$/.test(name) ? expression.read(written) : undefined] as const;
+    });
+    const all = read.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]));
+    return all.length === read.length ? Object.fromEntries(all) : undefined;
+  },
+};
+
+/** A table of amounts by name. */
+export const amounts: Kind<Readonly<Record<string, number>>> = {
+  says: 'a table of numbers of at least 0 by name',
+  read: (raw) => {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
+    const read = Object.entries(raw).map(([name, value]: [string, unknown]) => [name, value] as const);
+    const all = read.flatMap(([name, value]) =>
+      /^[A-Za-z_]\w*$/.test(name) && typeof value === 'number' && value >= 0 ? [[name, value] as const] : [],
+    );
+    return all.length === read.length ? Object.fromEntries(all) : undefined;
+  },
+};
+
 export const flag: Kind<boolean> = {
   says: 'true or false',
   read: (raw) => (typeof raw === 'boolean' ? raw : undefined),

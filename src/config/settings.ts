@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { duration, durations, expression, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
+import { amounts, duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
 import { loadPaths, type Paths } from './paths.ts';
+import { POLICY_KEYS, prefixed } from './policy-keys.ts';
 import { entry, presets, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
@@ -61,16 +62,11 @@ export const SETTINGS = {
   'pool.local_worker': entry(flag, true, 'Whether this machine is a worker of the pool.'),
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; without it, all.'),
   'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; without it, all.'),
-  'pool.start': entry(
-    expression,
+  ...prefixed('pool', POLICY_KEYS),
+  'pool.resources': entry(
+    amounts,
     undefined,
-    'A ClassAd expression: which jobs this machine accepts (START); default: all.',
-  ),
-  'pool.rank': entry(expression, undefined, 'A ClassAd expression: which jobs this machine prefers (RANK).'),
-  'pool.retirement': entry(
-    expression,
-    undefined,
-    'A ClassAd expression: seconds that a job may run on before it is preempted for one that `pool.rank` prefers (MaxJobRetirementTime; a job may ask for less); default: 0.',
+    'A table of further resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses), which jobs ask for by `request_licenses`.',
   ),
   'pool.limit_memory': entry(
     flag,

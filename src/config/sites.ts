@@ -4,8 +4,9 @@ import { BACKEND_NAMES } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
-import { duration, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
+import { duration, expressions, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
+import { POLICY_NAMES, type PolicyName } from './owner-policies.ts';
 import type { Paths } from './paths.ts';
 import { parseSiteUrl, type SiteTarget, siteUrl } from './site-url.ts';
 import { entry, readTable, type Values } from './table.ts';
@@ -61,6 +62,12 @@ export const SITE_KEYS = {
     '$TMPDIR',
     "A node's local directory for pilots, or `$NAME` of a variable that names it; if there is none, the job's directory.",
   ),
+  'glidein.policy': entry(
+    oneOf(POLICY_NAMES),
+    'always',
+    'When jobs run in its pilots, on nodes that have owners: as `pool.policy`.',
+  ),
+  'glidein.attributes': entry(expressions, undefined, 'Further attributes of its pilots: as `pool.attributes`.'),
   'limits.queued': entry(integer(1), undefined, 'The most jobs of ours in its queue, waiting and running.'),
   'limits.running': entry(
     integer(1),
@@ -120,6 +127,8 @@ export interface GlideinSettings {
   /** Seconds. */
   readonly walltime: number;
   readonly scratch: string;
+  readonly policy: PolicyName;
+  readonly attributes: Readonly<Record<string, string>>;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -289,6 +298,8 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
       gpus: v['glidein.gpus'],
       walltime: v['glidein.walltime'] ?? v.walltime ?? 3600,
       scratch: v['glidein.scratch'],
+      policy: v['glidein.policy'],
+      attributes: v['glidein.attributes'] ?? {},
     },
     limits: {
       queued: v['limits.queued'] ?? preset.queued,

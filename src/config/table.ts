@@ -100,6 +100,7 @@ export function lineOf(text: string, key: string): number | undefined {
   for (const [index, line] of text.split('\n').entries()) {
     const header = /^\s*\[([^[\]]+)\]/.exec(line);
     if (header?.[1]) section = `${bare(header[1])}.`;
+    if (section === `${key}.`) return index + 1;
     const name = /^\s*([\w."'-]+(?:\s*\.\s*[\w"'-]+)*)\s*=/.exec(line);
     if (!name?.[1]) continue;
     const full = section + bare(name[1]);

@@ -144,7 +144,13 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
     cgroups: settings['pool.cgroups'],
     idleSeconds: settings['glidein.idle'],
     loneSeconds: settings['glidein.lease'],
-    attributes: { GryphusGlidein: quoted(worker.glidein), GryphusPilot: quoted(worker.id), IsGlidein: 'true' },
+    policy: { name: order.site.glidein.policy, expressions: {} },
+    attributes: {
+      ...order.site.glidein.attributes,
+      GryphusGlidein: quoted(worker.glidein),
+      GryphusPilot: quoted(worker.id),
+      IsGlidein: 'true',
+    },
   };
   // The pilot fills this in, since its allocation begins only when it starts.
   return { ...config, endsAt: '@ENDS@' };

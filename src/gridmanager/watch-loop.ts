@@ -16,6 +16,7 @@ import { nextPoll } from './pacing.ts';
 import { letForget } from './results-loop.ts';
 import { againOf, runAttributes } from './again.ts';
 import { AT_SITE, eventOf, wordsOf } from './report.ts';
+import { suspensionAttributes } from './suspensions.ts';
 
 /** What the work loop remembers between polls; losing it costs one complete poll. */
 export interface WatchState {
@@ -235,7 +236,7 @@ export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Chan
   }
   if (event !== undefined && job.state.startsWith('unknown')) set['GridResourceUnavailableTime'] = null;
   const started = readNumber(job.attrs, 'JobCurrentStartDate') !== undefined;
-  Object.assign(set, runAttributes(job, report));
+  Object.assign(set, runAttributes(job, report), suspensionAttributes(job.attrs, event, report, seconds(ctx)));
   // If the job was suspended or its site silent, its start has been counted already.
   if (event === 'started' && !started) Object.assign(set, startAttributes(ctx, job, report));
   if (event === 'ended' && report.is === 'ended') {

@@ -22,6 +22,11 @@ export const textsByName = z.custom<Readonly<Record<string, string>>>(
   'not a record of strings',
 );
 
+export const amounts = z.custom<Readonly<Record<string, number>>>(
+  (value) => isRecord(value) && Object.values(value).every((one) => typeof one === 'number' && one >= 0),
+  'not a record of amounts',
+);
+
 function isRecord(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

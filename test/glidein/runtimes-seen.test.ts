@@ -7,7 +7,16 @@ import { startRedis, type TestRedis } from '../sites/redis.ts';
 
 const SIF = adFrom({ WantContainer: 'true', Requirements: 'TARGET.HasContainer && TARGET.HasSIF' });
 const PLAIN = adFrom({ Requirements: 'true' });
-const GLIDEIN = { cores: 1, max: 1, walltime: 3600, gpus: 0, memoryMb: undefined, scratch: '' };
+const GLIDEIN = {
+  cores: 1,
+  max: 1,
+  walltime: 3600,
+  gpus: 0,
+  memoryMb: undefined,
+  policy: 'always',
+  attributes: {},
+  scratch: '',
+} as const;
 
 describe('what the pilots of a site were seen to run containers by', () => {
   let redis: TestRedis;

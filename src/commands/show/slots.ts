@@ -23,7 +23,18 @@ export function slotLines(ads: readonly AdText[], now: number, width: Width): st
     text(ad, 'GryphusSite'),
   ]);
   const heads = ['Name', 'OpSys', 'Arch', 'State', 'Activity', ' LoadAv', ' Mem', ' ActvtyTime', 'Site'];
-  return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width)];
+  return [...tableLines(heads, rows, width, YIELDING), '', ...totalLines(ads, width), ...ownerLines(ads)];
+}
+
+/** Which machines their owners have, and what is wrong with their policies. */
+function ownerLines(ads: readonly AdText[]): string[] {
+  const machines = ads.filter((ad) => lookup(ad, 'PartitionableSlot') === 'true');
+  const lines = machines.flatMap((ad) =>
+    ['GryphusOwner', 'GryphusPolicyTrouble'].flatMap((name) =>
+      text(ad, name) === '' ? [] : [`${text(ad, 'Name')}: ${text(ad, name)}`],
+    ),
+  );
+  return lines.length === 0 ? [] : ['', ...lines];
 }
 
 /** `condor_status -claimed`: the user and the job of each slot. */

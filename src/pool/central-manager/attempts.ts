@@ -47,6 +47,13 @@ export interface Attempt {
   /** It ended, and its worker died: results that are not home are lost. */
   orphan?: boolean;
   cancelling?: 'remove' | 'vacate' | 'if-not-started';
+  /** State and activity of its slot, if its machine's policy changed them. Unix seconds. */
+  slot?: {
+    readonly state: string;
+    readonly activity: string;
+    readonly enteredState: number;
+    readonly enteredActivity: number;
+  };
   /** Why it is waiting, in the words of the last refusal. */
   why?: string;
 }

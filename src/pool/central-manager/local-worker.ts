@@ -4,6 +4,7 @@ import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as z from 'zod';
+import { ownExpressions, policyValues } from '../../config/policy-keys.ts';
 import type { Settings } from '../../config/settings.ts';
 import { asError } from '../../errors.ts';
 import { writeWhole } from '../../util/private-file.ts';
@@ -184,13 +185,22 @@ export class LocalWorker {
       cgroups: settings['pool.cgroups'],
       ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
       ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
-      ...(settings['pool.start'] === undefined ? {} : { start: settings['pool.start'] }),
-      ...(settings['pool.retirement'] === undefined
-        ? {}
-        : { attributes: { MaxJobRetirementTime: settings['pool.retirement'] } }),
-      ...(settings['pool.rank'] === undefined ? {} : { rank: settings['pool.rank'] }),
+      ...policyOf(settings),
     };
   }
+}
+
+function policyOf(settings: Settings): Partial<WorkerConfig> {
+  const values = policyValues(settings);
+  const { policy, polling_interval: polling, ignore_terminals: ignoreTerminals, attributes } = values;
+  return {
+    policy: { name: policy, expressions: ownExpressions(values) },
+    polling,
+    ignoreTerminals,
+    idleSources: values.idle_sources,
+    ...(attributes === undefined ? {} : { attributes }),
+    ...(settings['pool.resources'] === undefined ? {} : { resources: settings['pool.resources'] }),
+  };
 }
 
 function knownToken(file: string): string | undefined {

@@ -15,15 +15,21 @@ export function slotAds(centralManager: CentralManager): AttrTexts[] {
 }
 
 function partitionable(worker: Worker): AttrTexts {
-  const away = !worker.connected;
+  const away = !worker.connected || worker.silent;
+  const state = worker.draining ? 'Drained' : away ? 'Unknown' : undefined;
   return {
     ...worker.texts,
     ...sizeOf(freeNow(worker)),
     NumDynamicSlots: String(worker.claims.size),
-    State: quoted(worker.draining ? 'Drained' : away || worker.silent ? 'Unknown' : 'Unclaimed'),
-    Activity: quoted(worker.draining ? 'Retiring' : 'Idle'),
-    EnteredCurrentState: seconds(worker.since),
-    EnteredCurrentActivity: seconds(worker.since),
+    // A worker that its owner or its policy controls says itself which state it is in.
+    ...(state === undefined && worker.texts['State'] != null
+      ? {}
+      : {
+          State: quoted(state ?? 'Unclaimed'),
+          Activity: quoted(worker.draining ? 'Retiring' : 'Idle'),
+          EnteredCurrentState: seconds(worker.since),
+          EnteredCurrentActivity: seconds(worker.since),
+        }),
   };
 }
 
@@ -31,6 +37,8 @@ function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
   return [...worker.claims.values()].map((claim) => {
     const attempt = claim.key === undefined ? undefined : centralManager.get(claim.key);
     const since = attempt?.startedAt ?? claim.since / 1000;
+    const busy = attempt?.phase === 'running' ? 'Busy' : attempt?.phase === 'suspended' ? 'Suspended' : 'Idle';
+    const slot = attempt?.phase === 'running' || attempt?.phase === 'suspended' ? attempt.slot : undefined;
     return {
       ...worker.texts,
       ...sizeOf(claim.size),
@@ -38,10 +46,10 @@ function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
       SlotType: quoted('Dynamic'),
       PartitionableSlot: 'false',
       DynamicSlot: 'true',
-      State: quoted(worker.connected ? 'Claimed' : 'Unknown'),
-      Activity: quoted(attempt?.phase === 'running' ? 'Busy' : attempt?.phase === 'suspended' ? 'Suspended' : 'Idle'),
-      EnteredCurrentState: seconds(claim.since),
-      EnteredCurrentActivity: String(Math.floor(since)),
+      State: quoted(worker.connected ? (slot?.state ?? 'Claimed') : 'Unknown'),
+      Activity: quoted(slot === undefined || slot.activity === 'Busy' ? busy : slot.activity),
+      EnteredCurrentState: slot ? String(Math.floor(slot.enteredState)) : seconds(claim.since),
+      EnteredCurrentActivity: String(Math.floor(slot?.enteredActivity ?? since)),
       ClaimId: quoted(claim.id),
       RemoteOwner: quoted(claim.kind.owner),
       RemoteUser: quoted(claim.kind.owner),

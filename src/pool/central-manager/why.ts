@@ -109,6 +109,8 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   if (worker.draining) return 'draining';
   if (worker.silent) return 'silent for a while: it gets no more jobs until it reports again';
   if (!hasSpace(worker)) return 'its disk is full';
+  const owner = readString({ get: (name) => worker.texts[name] ?? undefined }, 'GryphusOwner');
+  if (owner !== undefined) return owner;
   const short = shortOf(kind.size, freeNow(worker));
   const never = shortOf(kind.size, worker.size);
   if (never !== undefined) return `too small: the job requests ${never.replace(' free', '')}`;

@@ -68,6 +68,7 @@ export class CentralManagerHearing {
         attempt.startedAt = message.at;
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         worker.refused.delete(attempt.kind);
+        delete attempt.slot;
         if (attempt.phase === 'granted') this.#table.move(attempt, 'running');
         this.askToFollow(attempt);
         if (attempt.cancelling === 'if-not-started') this.#table.report(attempt);
@@ -77,6 +78,11 @@ export class CentralManagerHearing {
         if (attempt.phase === 'running' || attempt.phase === 'suspended')
           this.#table.move(attempt, message.t === 'suspended' ? 'suspended' : 'running');
         break;
+      case 'slot': {
+        const { state, activity, enteredState, enteredActivity } = message;
+        attempt.slot = { state, activity, enteredState, enteredActivity };
+        return;
+      }
       case 'ended':
         attempt.host = slotName(worker, attempt.claim) ?? attempt.host ?? worker.host;
         if (message.files) attempt.files = message.files;

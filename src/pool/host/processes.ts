@@ -32,6 +32,17 @@ export function parentOf(pid: number): number | undefined {
   return parent === undefined ? undefined : Number(parent);
 }
 
+/** Whether it is stopped by a signal or a debugger, or has ended. */
+export function isStopped(pid: number): boolean {
+  const state = statFields(pid)?.[0];
+  return state === undefined || 'TtZX'.includes(state);
+}
+
+/** Whether a process with one of these keys in its environment has this terminal (a device number). */
+export function ownsTerminal(device: number, keys: ReadonlySet<string>): boolean {
+  return pids().some((pid) => Number(statFields(pid)?.[4]) === device && keys.has(keyOf(pid) ?? ''));
+}
+
 /** Processes whose environment says that they belong to one of these attempts, with the attempt's key. */
 export function processesOf(keys: ReadonlySet<string>): { readonly pid: number; readonly key: string }[] {
   if (keys.size === 0) return [];

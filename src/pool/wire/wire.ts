@@ -140,6 +140,8 @@ const fromWorker = z.discriminatedUnion('t', [
   message('ad', { ad, size: maybe(size) }),
   message('started', { key, at: moment }),
   z.strictObject({ t: z.enum(['suspended', 'resumed']), key }),
+  /** HTCondor's state and activity of an attempt's slot, when its machine's policy changes them. */
+  message('slot', { key, state: text, activity: text, enteredState: moment, enteredActivity: moment }),
   /**
    * The attempt has ended; it stays at the worker until `forget`. Small streams are attached. `files` is present if all
    * results are already known.

@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
 import { GryphusError } from '../../errors.ts';
 import { attrTexts } from '../../job/schema.ts';
-import { amount, flag, maybe, type Read, text } from '../../util/schema.ts';
+import { amount, amounts, flag, maybe, type Read, text, texts, textsByName } from '../../util/schema.ts';
 import { WAY } from '../../reverse-connection/home.ts';
 
 /** `auto`: cgroup v2, if the worker may create groups; `always`: cgroup v1 too. */
@@ -52,6 +52,16 @@ const workerConfig = z.strictObject({
   start: maybe(text),
   rank: maybe(text),
   attributes: maybe(attrTexts),
+  /** The name of a ready-made policy, and expressions that replace some of its own. */
+  policy: maybe(z.strictObject({ name: text, expressions: textsByName })),
+  /** Seconds between two evaluations of the policy. */
+  polling: maybe(z.number().positive()),
+  /** Where signs of the owner are looked for; default: everywhere. */
+  idleSources: maybe(texts),
+  /** Terminals that show nothing of the owner. */
+  ignoreTerminals: maybe(texts),
+  /** Further resources by name, as HTCondor's MACHINE_RESOURCE_name. */
+  resources: maybe(amounts),
   /** It can read the agent's own files: the worker on the agent's machine. */
   sharesHome: maybe(flag),
   /** The name of the machines that share a file system; without it, the worker shares none. */

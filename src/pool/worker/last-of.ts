@@ -55,7 +55,7 @@ function isTaken({ pid, started }: ProcessIdentity): boolean {
 const KEEPERS: ReadonlySet<string> = new Set([WAITER, 'waiter.sh', STARTER]);
 
 /** Whether it is the waiter, or a fork of the shell that will become the waiter or looks after a container. */
-function keepsRecord({ pid }: ProcessIdentity): boolean {
+export function keepsRecord({ pid }: ProcessIdentity): boolean {
   try {
     const words = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0').slice(0, 4);
     return words.some((word) => KEEPERS.has(basename(word)));

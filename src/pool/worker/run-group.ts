@@ -2,7 +2,7 @@ import type { Ending } from '../../site/contract.ts';
 import type { AttemptDir } from './attempt-dir.ts';
 import { put } from './cgroup-files.ts';
 import type { Cgroups } from './cgroups.ts';
-import { parentOf, processesOf, signal } from '../host/processes.ts';
+import { parentOf, processesOf } from '../host/processes.ts';
 import type { Run } from './run.ts';
 import { lookAtMemory } from './run-news.ts';
 import { isTask } from './task-runner-slot.ts';
@@ -41,12 +41,6 @@ export function joinGroup(run: Run, groups: Cgroups | undefined): void {
     if (outside.length === 0) return;
     for (const { pid } of outside) for (const door of group.doors) put(door, String(pid));
   }
-}
-
-/** Suspends all processes of a run (`still`), or resumes them. */
-export function halt({ key, group }: Run, still: boolean): void {
-  if (group?.freeze(still)) return;
-  for (const { pid } of processesOf(new Set([key]))) signal(pid, still ? 'SIGSTOP' : 'SIGCONT');
 }
 
 /** The run's ending if the kernel's OOM killer killed one of its processes. */

@@ -56,7 +56,10 @@ export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly
   // For runs whose cgroup has memory accounting, no processes need to be examined.
   const known = new Map(running.flatMap((run) => held(run)));
   const others = running.filter(({ key }) => !known.has(key));
-  for (const [key, kb] of others.length === 0 ? [] : residentOf(others)) known.set(key, kb);
+  for (const [run, { rssKb, cpuTicks }] of others.length === 0 ? [] : usedBy(others)) {
+    known.set(run.key, rssKb);
+    if (!run.group) run.cpuSeconds = cpuTicks / TICKS;
+  }
   return running.flatMap((run) => {
     const rssKb = known.get(run.key) ?? 0;
     if (rssKb > run.peakRssKb) {
@@ -67,23 +70,37 @@ export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly
   });
 }
 
-function held({ key, group, joinedLate }: Run): [string, number][] {
-  const kb = joinedLate ? undefined : group?.usage().heldKb;
-  return kb === undefined ? [] : [[key, kb]];
+/** Clock ticks per second in /proc (USER_HZ, 100 with every kernel that this runs on). */
+const TICKS = 100;
+
+function held(run: Run): [string, number][] {
+  const usage = run.group?.usage();
+  if (usage) run.cpuSeconds = usage.userSeconds + usage.systemSeconds;
+  const kb = run.joinedLate ? undefined : usage?.heldKb;
+  return kb === undefined ? [] : [[run.key, kb]];
 }
 
-/** The resident memory of the runs' processes, in KB, by key. */
-function residentOf(runs: readonly Run[]): [string, number][] {
+interface Used {
+  readonly rssKb: number;
+  readonly cpuTicks: number;
+}
+
+const NONE: Used = { rssKb: 0, cpuTicks: 0 };
+
+/** The resident memory of the runs' processes, in KB, and their processor time. */
+function usedBy(runs: readonly Run[]): [Run, Used][] {
   // A container's processes are in other sessions, and are identified by the key in their environment.
   const contained = new Set<string>(runs.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
   const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
-  const sums = new Map<number | string, number>();
-  for (const { pid, session, rssKb } of processes()) {
+  const sums = new Map<number | string, Used>();
+  for (const { pid, session, rssKb, cpuTicks } of processes()) {
     const whose = keys.get(pid) ?? session;
-    if (pid !== whose) sums.set(whose, (sums.get(whose) ?? 0) + rssKb);
+    if (pid === whose) continue;
+    const sum = sums.get(whose) ?? NONE;
+    sums.set(whose, { rssKb: sum.rssKb + rssKb, cpuTicks: sum.cpuTicks + cpuTicks });
   }
   return runs.map((run) => {
     const whose = contained.has(run.key) ? run.key : run.shell?.pid;
-    return [run.key, whose === undefined ? 0 : (sums.get(whose) ?? 0)];
+    return [run, whose === undefined ? NONE : (sums.get(whose) ?? NONE)];
   });
 }

@@ -51,6 +51,8 @@ export class Run {
   /** An earlier worker left it: the central manager may have released its claim long ago. */
   found = false;
   peakRssKb = 0;
+  /** Processor time used so far, in seconds, as of the last look. */
+  cpuSeconds = 0;
   timers: NodeJS.Timeout[] = [];
   following: { stdout: number; stderr: number } | undefined;
 

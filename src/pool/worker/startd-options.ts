@@ -1,6 +1,7 @@
 import type { Cgroups } from './cgroups.ts';
 import type { Containers } from './containers.ts';
 import type { Means } from './stage.ts';
+import type { OwnerControl } from './owner-control.ts';
 import type { FromWorker } from '../wire/wire.ts';
 import type { MachineNow, Scripts } from './worker-claims.ts';
 
@@ -19,6 +20,8 @@ export interface StartdOptions extends Means {
   readonly containers: Containers;
   /** The control groups in which jobs run, if the worker may create them. */
   readonly groups?: Cgroups | undefined;
+  /** The policy of the machine's owner. */
+  readonly owner?: Pick<OwnerControl, 'refusal' | 'wasSuspended' | 'isHeldByOwner' | 'isHeldByUser' | 'noteUser'>;
   /** `unhurried`: the message may be delayed briefly. */
   readonly say: (message: FromWorker, bytes?: Uint8Array, unhurried?: boolean) => void;
   readonly log: (message: string) => void;

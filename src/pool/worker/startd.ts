@@ -15,12 +15,13 @@ import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
-import { enterGroup, halt, joinGroup, overMemory, starved } from './run-group.ts';
+import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
 import { cancelled, endLeases, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { stillSuspended, suspend } from './suspending.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
 import {
@@ -145,7 +146,7 @@ export class Startd {
         return this.#cancel(message);
       case 'suspend':
       case 'resume':
-        return this.#suspend(message.key, message.t === 'suspend');
+        return suspend(this.#runs.get(message.key), message.t === 'suspend', 'user', this.#options);
       case 'forget':
         for (const key of message.keys) this.#forget(key);
         return;
@@ -186,7 +187,7 @@ export class Startd {
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
     const full = this.space.kb < LEAST_KB ? NO_SPACE : undefined;
     const kind = this.#kinds.get(start.kind);
-    const no = this.#draining ?? full ?? this.#claims.admit(start, kind?.ad);
+    const no = this.#draining ?? this.#options.owner?.refusal ?? full ?? this.#claims.admit(start, kind?.ad);
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not arrived');
@@ -219,6 +220,8 @@ export class Startd {
 
   #launch(run: Run): void {
     if (run.aborted) return this.#unstart(run, 'cancelled', 'it was cancelled');
+    const refusal = this.#options.owner?.refusal;
+    if (refusal !== undefined) return this.#unstart(run, 'claim', refusal);
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
@@ -358,14 +361,6 @@ export class Startd {
     stop(run, how === 'vacate' ? evicted(message) : cancelled(message));
   }
 
-  #suspend(key: AttemptKey, still: boolean): void {
-    const run = this.#runs.get(key);
-    if (!run || run.phase !== (still ? 'running' : 'suspended')) return;
-    halt(run, still);
-    run.phase = still ? 'suspended' : 'running';
-    this.#options.say({ t: still ? 'suspended' : 'resumed', key });
-  }
-
   #forget(key: AttemptKey): void {
     const run = this.#runs.get(key);
     if (!run) return this.#claims.unwait(key);
@@ -393,6 +388,7 @@ export class Startd {
       this.#runs.set(run.key, run);
       run.found = true;
       this.#claims.adopt(run);
+      stillSuspended(run, this.#options.owner);
       // The listeners are only set up later in this same turn.
       queueMicrotask(() => awaitEnd(run, () => this.#over(run)));
     }

@@ -1,6 +1,7 @@
 import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { parentOf, processesOf, Scan, signal } from '../host/processes.ts';
+import { halt } from './halt.ts';
 import type { Run } from './run.ts';
 
 const GRACE_SECONDS = 10;
@@ -10,27 +11,45 @@ export function graceOf({ record }: Run): number {
   return record.spec.vacateSeconds ?? GRACE_SECONDS;
 }
 
-/** Asks a run to end, and kills it if it does not. Its ending is written to disk first. */
-export function stop(run: Run, ending: Ending): void {
-  if (run.phase === 'staging') run.aborted = true;
-  if (run.phase === 'staging' || run.phase === 'ended' || run.stopping) return;
+/**
+ * Asks a run to end, and kills it if it does not within its own time, or `mostSeconds` if that is less. Its ending is
+ * written to disk first.
+ */
+export function stop(run: Run, ending: Ending, mostSeconds = Number.POSITIVE_INFINITY): void {
+  if (run.stopping || !decide(run, ending)) return;
   run.stopping = true;
+  crashPoint('worker.before-stop');
+  // What is suspended meets the signal when it is resumed, before it does anything else.
+  run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
+  halt(run, false);
+  run.signal('SIGCONT');
+  run.timers.push(setTimeout(() => kill(run), Math.min(graceOf(run), mostSeconds) * 1000));
+}
+
+/** Kills a run at once, also one that was asked to end. */
+export function stopNow(run: Run, ending: Ending): void {
+  if (!decide(run, ending)) return;
+  run.stopping = true;
+  kill(run);
+}
+
+function kill(run: Run): void {
+  run.signal('SIGKILL');
+  void run.group?.kill();
+  void killAll(new Set([run.key]));
+}
+
+/** Writes how it will have ended; false if it runs no program. */
+function decide(run: Run, ending: Ending): boolean {
+  if (run.phase === 'staging') run.aborted = true;
+  if (run.phase === 'staging' || run.phase === 'ended') return false;
   run.decided ??= ending;
   try {
     run.dir.decide(run.decided);
   } catch {
     // A full disk must not keep it alive.
   }
-  crashPoint('worker.before-stop');
-  run.group?.freeze(false);
-  run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
-  run.signal('SIGCONT');
-  const kill = () => {
-    run.signal('SIGKILL');
-    void run.group?.kill();
-    void killAll(new Set([run.key]));
-  };
-  run.timers.push(setTimeout(kill, graceOf(run) * 1000));
+  return true;
 }
 
 /** Ends the runs whose lease is shorter than `seconds`, the time since the central manager was last heard. */

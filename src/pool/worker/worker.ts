@@ -12,6 +12,7 @@ import { Containers } from './containers.ts';
 import { holderOf, workerFile } from '../host/pid-files.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd } from '../host/machine.ts';
+import { ownerControl } from './open-owner-control.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
 import { Shells } from './shells.ts';
@@ -56,13 +57,15 @@ export async function runWorker(
     readonly env: NodeJS.ProcessEnv;
     readonly environment: NodeJS.ProcessEnv;
     readonly log: (message: string) => void;
+    /** The file in which the administrator of the machine sets the policy. */
+    readonly rootPolicy?: string;
   },
 ): Promise<{ readonly exit: number; readonly message: string }> {
   const { dir } = config;
   if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
   if (!lock(dir)) return { exit: WORKER_EXIT.another, message: `another worker works in ${dir}` };
   const instance = instanceOf(dir);
-  const machine = new WorkerMachine({ ...options, config, instance });
+  const machine = await new WorkerMachine({ ...options, config, instance }).open();
   const now = steadyClock();
   let idleSince = now();
   let absent = 0;
@@ -74,6 +77,16 @@ export async function runWorker(
       join(dir, 'proxies'),
       async (name, key, request) => (await link.asking.ask({ what: 'proxy', key, name, request })).bytes,
     );
+    const owner = ownerControl({
+      dir,
+      machine,
+      environment: options.environment,
+      runs: () => startd.runs,
+      say,
+      announce: () => say({ t: 'ad', ad: { ...machine.ad, ...owner.ad() } }),
+      log: options.log,
+      clock: now,
+    });
     const startd = new Startd({
       dir,
       machine,
@@ -88,6 +101,7 @@ export async function runWorker(
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
       say,
       log: options.log,
+      owner,
     });
     const link = new Link({
       token: { id: config.token, secret: config.secret },
@@ -103,7 +117,10 @@ export async function runWorker(
         else if ('shell' in message) shells.take(message, bytes);
         else startd.take(message);
       },
-      onUp: (site) => options.log(`connected to the agent, as a worker of ${site}`),
+      onUp: (site) => {
+        options.log(`connected to the agent, as a worker of ${site}`);
+        owner.tellAll();
+      },
       onDown: (message) => {
         options.log(`the agent is not reachable: ${message}`);
         startd.dropWaiting();
@@ -117,7 +134,7 @@ export async function runWorker(
       say,
       backlog: () => link.backlog,
     });
-    const changes = () => ({ ...changingAd(now(), config.endsAt), ...startd.space.ad() });
+    const changes = () => ({ ...changingAd(now(), config.endsAt), ...owner.ad(), ...startd.space.ad() });
     const tell = () => say({ t: 'ad', ad: changes() });
     const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
     const stop = () => {
@@ -126,6 +143,7 @@ export async function runWorker(
     };
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
+    owner.look();
     link.open();
     containers.find().then(
       () => say({ t: 'ad', ad: containers.ad() }),
@@ -147,6 +165,7 @@ export async function runWorker(
       if (absent === ABSENT_LOOKS) return void vanish();
       startd.space.look(tell);
       if (machine.look()) say({ t: 'ad', ad: machine.ad, size: machine.size });
+      owner.look();
       if (proxies.isDue()) void proxies.renew(proxiesOf(startd.runs));
       startd.endLeases(link.silence);
       if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS + startd.grace)
@@ -166,6 +185,7 @@ export async function runWorker(
       process.off('SIGTERM', stop);
       process.off('SIGINT', stop);
       shells.close();
+      owner.close();
       startd.close();
       containers.close();
       machine.groups?.close();

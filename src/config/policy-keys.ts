@@ -1,0 +1,106 @@
+import { duration, expression, expressions, oneOf, someOf, texts } from './kinds.ts';
+import {
+  POLICIES,
+  POLICY_EXPRESSIONS,
+  POLICY_NAMES,
+  type PolicyExpression,
+  type PolicyTexts,
+} from './owner-policies.ts';
+import { entry, type Table, type Values } from './table.ts';
+
+/** The sources of signs of the owner. */
+export const IDLE_SOURCES = ['terminals', 'X11', 'logind', 'interrupts', 'input', 'ssh'] as const;
+
+const own = (doc: string) => entry(expression, undefined, `A ClassAd expression instead of the policy's: ${doc}`);
+
+/** The keys that set a machine's policy, in `config.toml` after `pool.`, and in the file of the machine's root. */
+export const POLICY_KEYS = {
+  policy: entry(
+    oneOf(POLICY_NAMES),
+    'always',
+    "When jobs run on this machine: `always`; `desktop` (HTCondor's: after 15 min without its owner; suspended when the owner is back, moved 10 min later); `hunter` (moved 5 min later); `hunter-kill` (killed at once); `dedicated` (always, prefers the dedicated scheduler's jobs). See [owner.md](owner.md).",
+  ),
+  polling_interval: entry(
+    duration,
+    '5s',
+    'How often the worker evaluates its policy (POLLING_INTERVAL); a sign of the owner is seen sooner while a job runs.',
+  ),
+  start: own('which jobs this machine accepts (START).'),
+  is_owner: own("whether it is its owner's for all jobs (IS_OWNER); default: `START =?= false`."),
+  want_suspend: own('whether a job is suspended before it is preempted (WANT_SUSPEND).'),
+  suspend: own('when a job is suspended (SUSPEND).'),
+  continue: own('when a suspended job goes on (CONTINUE).'),
+  preempt: own('when a job has to leave (PREEMPT).'),
+  want_vacate: own('whether it is asked to end before it is killed (WANT_VACATE).'),
+  kill: own('when a job that was asked to end is killed (KILL).'),
+  rank: own('which jobs this machine prefers (RANK).'),
+  retirement: own(
+    'seconds that a job may run on before it is preempted (MaxJobRetirementTime; a job may ask for less).',
+  ),
+  max_vacate_time: own('the most seconds that a job may take to end when it is asked to (MachineMaxVacateTime).'),
+  periodic_checkpoint: own(
+    'when a job with `+WantCheckpointSignal = true` is sent its checkpoint signal (PERIODIC_CHECKPOINT).',
+  ),
+  attributes: entry(
+    expressions,
+    undefined,
+    'A table of further attributes of the machine (STARTD_ATTRS), also of those that policies name, such as `StartIdleTime = 300`.',
+  ),
+  idle_sources: entry(
+    someOf(IDLE_SOURCES),
+    IDLE_SOURCES,
+    'Where signs of the owner are looked for; `gryphus pool idle` shows what each sees.',
+  ),
+  ignore_terminals: entry(
+    texts,
+    [],
+    'Terminals that show nothing of the owner, such as `pts/3` or `ttyS*`: a program may read one all the time. The last that fits counts; `!pts/4` is looked at all the same.',
+  ),
+} as const satisfies Table;
+
+export type PolicyKeyValues = Values<typeof POLICY_KEYS>;
+
+const KEY_OF: Readonly<Record<PolicyExpression, keyof PolicyKeyValues>> = {
+  START: 'start',
+  IS_OWNER: 'is_owner',
+  WANT_SUSPEND: 'want_suspend',
+  SUSPEND: 'suspend',
+  CONTINUE: 'continue',
+  PREEMPT: 'preempt',
+  WANT_VACATE: 'want_vacate',
+  KILL: 'kill',
+  RANK: 'rank',
+  PERIODIC_CHECKPOINT: 'periodic_checkpoint',
+  MaxJobRetirementTime: 'retirement',
+  MachineMaxVacateTime: 'max_vacate_time',
+};
+
+/** The expressions that a table of these keys gives instead of its policy's. */
+export function ownExpressions(values: PolicyKeyValues): Partial<PolicyTexts> {
+  return Object.fromEntries(
+    POLICY_EXPRESSIONS.flatMap((name) => {
+      const text = values[KEY_OF[name]];
+      return typeof text === 'string' ? [[name, text]] : [];
+    }),
+  );
+}
+
+/** The expressions in force: a ready-made policy with these instead of some of its own. */
+export function policyTexts(name: string | undefined, instead: Partial<PolicyTexts>): PolicyTexts {
+  const found = POLICY_NAMES.find((one) => one === name) ?? 'always';
+  return { ...POLICIES[found], ...instead };
+}
+
+type Prefixed<P extends string, T extends Table> = { readonly [K in keyof T & string as `${P}.${K}`]: T[K] };
+
+/** The keys of a table under a common first word. */
+export function prefixed<P extends string, T extends Table>(prefix: P, table: T): Prefixed<P, T> {
+  return Object.fromEntries(Object.entries(table).map(([key, value]) => [`${prefix}.${key}`, value])) as Prefixed<P, T>;
+}
+
+/** What `settings` say of the policy of this machine. */
+export function policyValues(settings: Readonly<Record<string, unknown>>): PolicyKeyValues {
+  return Object.fromEntries(
+    Object.keys(POLICY_KEYS).map((key) => [key, settings[`pool.${key}`]]),
+  ) as unknown as PolicyKeyValues;
+}

@@ -1,0 +1,26 @@
+import { isStopped, parentOf, signal } from '../host/processes.ts';
+import { keepsRecord, livingOf } from './last-of.ts';
+import type { Run } from './run.ts';
+
+/** Scans for processes that run: a program may fork while it is being stopped. */
+const TURNS = 50;
+
+/**
+ * Suspends all processes of a run (`still`), or resumes them; false if some could not be suspended. The waiter goes on:
+ * it uses no processor, and has to see how the program ends.
+ */
+export function halt(run: Run, still: boolean): boolean {
+  if (run.group?.freeze(still)) return true;
+  for (let turn = 0; turn < TURNS; turn++) {
+    const all = livingOf(run).filter((one) => one.pid !== run.shell?.pid && !isKeeper(run, one));
+    const others = still ? all.filter(({ pid }) => !isStopped(pid)) : all;
+    if (still && others.length === 0) return true;
+    for (const { pid } of others) signal(pid, still ? 'SIGSTOP' : 'SIGCONT');
+    if (!still) return true;
+  }
+  return false;
+}
+
+function isKeeper({ shell }: Run, one: Parameters<typeof keepsRecord>[0]): boolean {
+  return shell !== undefined && parentOf(one.pid) === shell.pid && keepsRecord(one);
+}

@@ -1,0 +1,28 @@
+import { bootId } from '../host/machine.ts';
+import { ownsTerminal } from '../host/processes.ts';
+import { allSources } from '../owner/idle/sources.ts';
+import { OwnerControl, type OwnerControlOptions } from './owner-control.ts';
+import { jobAdOf, ownerOrders } from './owner-orders.ts';
+import type { WorkerMachine } from './worker-machine.ts';
+
+export interface OpenOptions extends Pick<OwnerControlOptions, 'dir' | 'runs' | 'say' | 'announce' | 'log' | 'clock'> {
+  readonly machine: WorkerMachine;
+  readonly environment: NodeJS.ProcessEnv;
+}
+
+/** The control of a real worker on its machine. */
+export function ownerControl({ environment, ...options }: OpenOptions): OwnerControl {
+  const { machine, runs, say } = options;
+  const control: OwnerControl = new OwnerControl({
+    ...options,
+    boot: bootId(),
+    jobOf: jobAdOf,
+    orders: ownerOrders(() => ({ owner: control, say })),
+    sources: (changed) =>
+      allSources(changed, environment, {
+        ignored: () => machine.ignoredTerminals,
+        isOurs: (device) => ownsTerminal(device, new Set([...runs()].map(({ key }) => key))),
+      }),
+  });
+  return control;
+}

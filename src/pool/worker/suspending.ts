@@ -1,0 +1,30 @@
+import { halt } from './halt.ts';
+import type { Run } from './run.ts';
+import type { StartdOptions } from './startd-options.ts';
+
+/**
+ * Suspends a run (`still`) for its user or for the owner of its machine, or lets it go on if neither of them wants it
+ * suspended any more.
+ */
+export function suspend(
+  run: Run | undefined,
+  still: boolean,
+  by: 'user' | 'owner',
+  { owner, say }: Pick<StartdOptions, 'owner' | 'say'>,
+): void {
+  if (!run || run.stopping || (run.phase !== 'running' && run.phase !== 'suspended')) return;
+  if (by === 'user') owner?.noteUser(run, still);
+  if (!still && (owner?.isHeldByOwner(run) || owner?.isHeldByUser(run))) return;
+  halt(run, still);
+  const phase = still ? 'suspended' : 'running';
+  if (run.phase === phase) return;
+  run.phase = phase;
+  say({ t: still ? 'suspended' : 'resumed', key: run.key });
+}
+
+/** An earlier worker left it, and had suspended it: it stays so, until its user or its owner says otherwise. */
+export function stillSuspended(run: Run, owner: StartdOptions['owner']): void {
+  if (run.phase !== 'running' || !owner?.wasSuspended(run)) return;
+  halt(run, true);
+  run.phase = 'suspended';
+}
