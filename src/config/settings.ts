@@ -66,7 +66,7 @@ export const SETTINGS = {
   'pool.resources': entry(
     amounts,
     undefined,
-    'A table of further resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses), which jobs ask for by `request_licenses`.',
+    'A table of further resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses), with which `request_licenses` of a job is compared. What running jobs use is not subtracted yet.',
   ),
   'pool.limit_memory': entry(
     flag,
