@@ -29,6 +29,8 @@ export const ERRORS = {
   'url-unreachable': { retry: 'later', exit: 69, hold: 13 },
   'input-missing': { retry: 'never', exit: 66, hold: 13 },
   'output-missing': { retry: 'never', exit: 1, hold: 12 },
+  'input-too-large': { retry: 'never', exit: 1, hold: 32 },
+  'output-too-large': { retry: 'never', exit: 1, hold: 33 },
   'output-unwritable': { retry: 'never', exit: 73, hold: 12 },
   'disk-full': { retry: 'later', exit: 74, hold: 21 },
   'site-unknown': { retry: 'never', exit: 68, hold: 37 },

@@ -10,12 +10,14 @@ import { isUrl } from '../staging/url/file-url.ts';
 import type { SiteContext } from './context.ts';
 import { isCheckpoint, type JobFiles, jobFiles, keepsAtEviction, leavesWork, savesItself } from './files.ts';
 import { decided, hasTravelled } from './results-loop.ts';
+import { limitsOutput } from './transfer-limits.ts';
 import { transferTimes } from './transfer-times.ts';
 
 /** Where the streams go that came with a report, which is all that the job leaves; `undefined`: it has to be fetched. */
 export function streamsToPlace(ctx: SiteContext, job: JobRecord, report: Report): readonly Stream[] | undefined {
   if (report.is !== 'ended' || !report.streams || report.how.kind === 'by-site' || !isAlone(job)) return undefined;
   const files = jobFiles(job.attrs, sharesHome(ctx.record));
+  if (files.sandbox && limitsOutput(job.attrs)) return undefined;
   if (!leavesStreamsOnly(files, report)) return undefined;
   const streams = (['stdout', 'stderr'] as const).flatMap((name): Stream[] => {
     const to = files[name];

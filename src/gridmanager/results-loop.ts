@@ -4,7 +4,7 @@ import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, formatJobId } from '../job/ids.ts';
 import type { Change, ChangeResult, JobRecord } from '../queue/api.ts';
-import type { FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
+import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { isOurDisk, makeParents, place } from '../staging/place.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { quoted, readNumber, readString } from '../job/values.ts';
@@ -18,6 +18,7 @@ import { isFault, narrowing } from '../job/faults.ts';
 import { givenNames } from './given.ts';
 import { holdAttributes, holdByError } from '../job/hold.ts';
 import { asWished } from '../job/moving.ts';
+import { keepTransferLimit } from './transfer-limits.ts';
 import { transferTimes } from './transfer-times.ts';
 import { notPutThere } from './url-direct.ts';
 
@@ -183,6 +184,7 @@ async function settle(
   const saved = leaves ? came.some(({ kind }) => kind === 'output') : outcome.ok && isCheckpoint(job.attrs);
   const umask = readNumber(job.attrs, 'GryphusUmask');
   try {
+    if (files.sandbox) keepTransferLimit(job.attrs, 'output', bytesPlaced(files, came));
     let bytes = 0;
     if (saved) await checkpoints.keep(job.id, job.attempt, came);
     for (const file of came) {
@@ -206,9 +208,16 @@ async function settle(
     return { ...change, event: 'fetched', set };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError)) return kept(ctx, job, thrown);
+    if (thrown.code === 'output-too-large') await ctx.spool.remove(keyOf(ctx, job));
     if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
     return { ...change, event: 'keep', set: holdByError(thrown) };
   }
+}
+
+/** What its output limit counts: files for URLs are exempt, as in HTCondor. */
+function bytesPlaced(files: JobFiles, came: readonly FetchedFile[]): number {
+  const here = came.filter(({ kind, name }) => !isUrl(target(files, kind, name) ?? ''));
+  return here.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /**

@@ -15,6 +15,7 @@ import { plainName } from '../util/plain-name.ts';
 import { shellWords } from '../util/shell-words.ts';
 import { containerSpec, programInImage, wantsContainer, withoutSlash } from './container-spec.ts';
 import type { SiteContext } from './context.ts';
+import { inputBytes, keepTransferLimit } from './transfer-limits.ts';
 import { checkpointFiles, type JobFiles, jobFiles } from './files.ts';
 
 /** Describes one attempt of a job for a site. Rejects with 'input-missing' if an input file does not exist. */
@@ -36,7 +37,7 @@ export async function attemptSpec(
   const contained = containerSpec(ad, files, brought);
   const executable =
     programInImage(ad) ?? (files.sendExecutable ? await blob(files.executable) : there(files.executable));
-  return {
+  const spec: AttemptSpec = {
     key,
     title: title(ad),
     executable,
@@ -56,6 +57,8 @@ export async function attemptSpec(
     // The pool already has the ad in `ad`.
     ...(ctx.record.batch === 'pool' ? {} : { ads: adFiles(ad, ctx.record) }),
   };
+  if (files.sandbox) keepTransferLimit(ad, 'input', inputBytes(spec, fetched));
+  return spec;
 }
 
 /** Checks output names again: edits, and attributes set as `+TransferOutput`, bypass the checks made at submit. */
