@@ -42,7 +42,7 @@ export async function loginKeys(
     const key = readKeyFile(path);
     if (typeof key === 'string') unusable.push(key);
     else if (key !== undefined) files.push({ key, explicit });
-    else if (explicit) unusable.push(`${path}: there is no such file`);
+    else if (explicit) unusable.push(`${path}: no such file`);
   }
   const socket = settings.agent;
   const inAgent = socket === undefined ? [] : await agentIdentities(socket).catch(() => []);
