@@ -14,17 +14,17 @@ describe('what a GRAM service passes over', () => {
   it('is said, by what its adapter is', () => {
     const all = 'request_cpus, request_memory, batch_runtime, batch_queue';
     expect(said('jobmanager-fork')).toEqual([
-      `The GRAM service jobmanager-fork of ce.example.org passes over ${all}: the site's own settings apply.`,
+      `The GRAM service jobmanager-fork of ce.example.org ignores ${all}: the site's own settings apply.`,
     ]);
-    expect(said('jobmanager-slurm')).toEqual([expect.stringContaining('passes over batch_runtime: ')]);
-    expect(said('jobmanager-sge')).toEqual([expect.stringContaining('passes over request_cpus: ')]);
-    expect(said('jobmanager-condor')).toEqual([expect.stringContaining('passes over batch_queue: ')]);
+    expect(said('jobmanager-slurm')).toEqual([expect.stringContaining('ignores batch_runtime: ')]);
+    expect(said('jobmanager-sge')).toEqual([expect.stringContaining('ignores request_cpus: ')]);
+    expect(said('jobmanager-condor')).toEqual([expect.stringContaining('ignores batch_queue: ')]);
     expect([said('jobmanager-pbs'), said('jobmanager-lsf'), said('jobmanager')]).toEqual([[], [], []]);
   });
 
   it('is said once for many jobs, with what each of them asks for', () => {
     const words = said('jobmanager-slurm', {}, { RequestGPUs: '1' }, {}, { RequestGPUs: '2' });
-    expect(words).toEqual([expect.stringContaining('passes over batch_runtime, request_gpus: ')]);
+    expect(words).toEqual([expect.stringContaining('ignores batch_runtime, request_gpus: ')]);
   });
 
   it('is said of a batch system that has no word for it, once for each site', () => {
