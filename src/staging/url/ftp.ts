@@ -1,15 +1,9 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import { posix } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { rootCertificates } from 'node:tls';
 import { Client, FTPError } from 'basic-ftp';
 import { asError, GryphusError } from '../../errors.ts';
-import { unplaceable } from '../place.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf, schemeOf } from './file-url.ts';
-import { Part } from './part.ts';
+import { download, lookAt, upload } from './ftp-files.ts';
 import { type Direction, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
 /** After this many milliseconds without a byte, the server counts as gone. */
@@ -27,42 +21,20 @@ export const ftpFetcher: UrlFetcher = {
   fetch(url, to, options) {
     return session(url, 'fetch', options, async (client) => {
       const path = remotePath(url);
-      const before = await lookOf(client, path);
-      if (before.version !== undefined && before.version === options.have)
-        return { version: before.version, same: true };
-      const part = new Part(to);
-      const start = await part.begin(before.version);
-      if (start < before.bytes || before.bytes === 0) {
-        await part.write(start, (file) => client.downloadTo(file, path, start), before.bytes);
-      }
-      const { size } = await stat(part.path);
-      const after = await lookOf(client, path);
-      if (after.bytes !== before.bytes || after.version !== before.version || size !== after.bytes) {
-        await part.drop();
-        throw unreachable(url, `${size} bytes arrived of ${after.bytes}, or it changed during the transfer`);
-      }
-      await part.finish();
-      return { version: before.version, same: false };
+      return await download(client, url, { path, to, have: options.have }, async ({ bytes }, before) => {
+        const after = await lookAt(client, path);
+        return after.bytes === before.bytes && after.version === before.version && bytes === after.bytes
+          ? undefined
+          : `${bytes} bytes arrived of ${after.bytes}, or it changed during the transfer`;
+      });
     });
   },
 
   store(from, url, options) {
     return session(url, 'store', options, async (client) => {
-      const path = remotePath(url);
-      const { size } = await stat(from).catch((thrown: unknown) => {
-        throw unplaceable(from, thrown);
-      });
-      // The name depends on the content, so that a part of another file is never continued.
-      const waiting = posix.join(posix.dirname(path), `.gryphus-${(await contentOf(from)).slice(0, 24)}.part`);
-      const there = await client.size(waiting).catch(() => 0);
-      if (there > 0 && there < size) await client.appendFrom(from, waiting, { localStart: there });
-      else if (there !== size || size === 0) await client.uploadFrom(from, waiting);
-      const arrived = await client.size(waiting);
-      if (arrived !== size) throw unreachable(url, `${arrived} of ${size} bytes arrived`);
-      await client.rename(waiting, path).catch(async () => {
-        // Some servers do not rename onto an existing file.
-        await client.remove(path, true);
-        await client.rename(waiting, path);
+      await upload(client, from, remotePath(url), async (waiting, { bytes }) => {
+        const arrived = await client.size(waiting);
+        if (arrived !== bytes) throw unreachable(url, `${arrived} of ${bytes} bytes arrived`);
       });
     });
   },
@@ -70,18 +42,6 @@ export const ftpFetcher: UrlFetcher = {
 
 function remotePath(url: URL): string {
   return pathOf(url).slice(1);
-}
-
-async function lookOf(client: Client, path: string): Promise<{ bytes: number; version: string | undefined }> {
-  const bytes = await client.size(path);
-  const changed = await client.lastMod(path).catch(() => undefined);
-  return { bytes, version: changed && `${bytes} ${changed.toISOString()}` };
-}
-
-async function contentOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
-  return hash.digest('hex');
 }
 
 async function session<T>(

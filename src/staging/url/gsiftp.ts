@@ -1,18 +1,12 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import type { Socket } from 'node:net';
-import { posix } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { Client, FTPError } from 'basic-ftp';
 import { GsiFtpChannel, GsiFtpRefusal } from '../../credentials/gsi/ftp-channel.ts';
 import { defaultFiles, loadProxy } from '../../credentials/store.ts';
 import { openCaDirectory } from '../../credentials/x509/ca-directory.ts';
 import { asError, GryphusError } from '../../errors.ts';
-import { unplaceable } from '../place.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf } from './file-url.ts';
-import { Part } from './part.ts';
+import { download, sha256Of, upload } from './ftp-files.ts';
 import { type Direction, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
 
 const IDLE_MS = 60_000;
@@ -30,47 +24,22 @@ export const gsiftpFetcher = {
   fetch(url, to, options) {
     return session(url, 'fetch', options, async (client) => {
       const path = remotePath(url);
-      const before = await lookOf(client, path);
-      if (before.version !== undefined && before.version === options.have) {
-        return { version: before.version, same: true };
-      }
-      const part = new Part(to);
-      const start = await part.begin(before.version);
-      if (start < before.bytes || before.bytes === 0) {
-        await part.write(start, (file) => client.downloadTo(file, path, start), before.bytes);
-      }
-      const said = await checksum(client, path);
-      const { size } = await stat(part.path);
-      if (size !== before.bytes || (said !== undefined && said !== (await contentOf(part.path)))) {
-        await part.drop();
-        throw unreachable(url, "the received file differs from the server's, or it changed during the transfer");
-      }
-      await part.finish();
-      return { version: before.version, same: false };
+      return await download(client, url, { path, to, have: options.have }, async (arrived, before) => {
+        const said = await checksum(client, path);
+        return arrived.bytes === before.bytes && (said === undefined || said === (await sha256Of(arrived.path)))
+          ? undefined
+          : "the received file differs from the server's, or it changed during the transfer";
+      });
     });
   },
 
   store(from, url, options) {
     return session(url, 'store', options, async (client) => {
-      const path = remotePath(url);
-      const { size } = await stat(from).catch((thrown: unknown) => {
-        throw unplaceable(from, thrown);
-      });
-      const digest = await contentOf(from);
-      // The name depends on the content, so that a part of another file is never continued.
-      const waiting = posix.join(posix.dirname(path), `.gryphus-${digest.slice(0, 24)}.part`);
-      const there = await client.size(waiting).catch(() => 0);
-      if (there > 0 && there < size) await client.appendFrom(from, waiting, { localStart: there });
-      else if (there !== size || size === 0) await client.uploadFrom(from, waiting);
-      const said = await checksum(client, waiting);
-      if (said !== undefined && said !== digest) {
+      await upload(client, from, remotePath(url), async (waiting, { sha256 }) => {
+        const said = await checksum(client, waiting);
+        if (said === undefined || said === sha256) return;
         await client.remove(waiting, true);
         throw unreachable(url, 'the file at the server differs from what was sent');
-      }
-      await client.rename(waiting, path).catch(async () => {
-        // Some servers do not rename onto an existing file.
-        await client.remove(path, true);
-        await client.rename(waiting, path);
       });
     });
   },
@@ -79,12 +48,6 @@ export const gsiftpFetcher = {
 function remotePath(url: URL): string {
   const path = pathOf(url);
   return path.startsWith('/~/') ? path.slice(3) : path;
-}
-
-async function lookOf(client: Client, path: string): Promise<{ bytes: number; version: string | undefined }> {
-  const bytes = await client.size(path);
-  const changed = await client.lastMod(path).catch(() => undefined);
-  return { bytes, version: changed && `${bytes} ${changed.toISOString()}` };
 }
 
 /** The server's SHA-256 of the file; `undefined` if it has no such command (5xx of RFC 959 for an unknown command). */
@@ -96,12 +59,6 @@ async function checksum(client: Client, path: string): Promise<string | undefine
     if (thrown instanceof FTPError && [500, 501, 502, 504].includes(thrown.code)) return undefined;
     throw thrown;
   }
-}
-
-async function contentOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
-  return hash.digest('hex');
 }
 
 async function session<T>(

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { posix } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { Client } from 'basic-ftp';
+import { unplaceable } from '../place.ts';
+import type { Fetched } from './contract.ts';
+import { Part } from './part.ts';
+import { unreachable } from './trouble.ts';
+
+/** What FTP and GridFTP have in common once the client has logged in. `url` is for messages. */
+
+export interface RemoteFile {
+  readonly bytes: number;
+  readonly version: string | undefined;
+}
+
+/** Size and time; the version is undefined if the server does not tell the time. */
+export async function lookAt(client: Client, path: string): Promise<RemoteFile> {
+  const bytes = await client.size(path);
+  const changed = await client.lastMod(path).catch(() => undefined);
+  return { bytes, version: changed && `${bytes} ${changed.toISOString()}` };
+}
+
+/** `check` looks at what arrived, and returns what is wrong with it. */
+export async function download(
+  client: Client,
+  url: URL,
+  { path, to, have }: { readonly path: string; readonly to: string; readonly have: string | undefined },
+  check: (
+    arrived: { readonly path: string; readonly bytes: number },
+    before: RemoteFile,
+  ) => Promise<string | undefined>,
+): Promise<Fetched> {
+  const before = await lookAt(client, path);
+  if (before.version !== undefined && before.version === have) return { version: before.version, same: true };
+  const part = new Part(to);
+  const start = await part.begin(before.version);
+  if (start < before.bytes || before.bytes === 0) {
+    await part.write(start, (file) => client.downloadTo(file, path, start), before.bytes);
+  }
+  const wrong = await check({ path: part.path, bytes: (await stat(part.path)).size }, before);
+  if (wrong !== undefined) {
+    await part.drop();
+    throw unreachable(url, wrong);
+  }
+  await part.finish();
+  return { version: before.version, same: false };
+}
+
+/** Sends the file under a temporary name, and renames it if `check`, which throws, finds nothing wrong with it. */
+export async function upload(
+  client: Client,
+  from: string,
+  path: string,
+  check: (waiting: string, sent: { readonly bytes: number; readonly sha256: string }) => Promise<void>,
+): Promise<void> {
+  const { size } = await stat(from).catch((thrown: unknown) => {
+    throw unplaceable(from, thrown);
+  });
+  const sha256 = await sha256Of(from);
+  // The name depends on the content, so that a part of another file is never continued.
+  const waiting = posix.join(posix.dirname(path), `.gryphus-${sha256.slice(0, 24)}.part`);
+  const there = await client.size(waiting).catch(() => 0);
+  if (there > 0 && there < size) await client.appendFrom(from, waiting, { localStart: there });
+  else if (there !== size || size === 0) await client.uploadFrom(from, waiting);
+  await check(waiting, { bytes: size, sha256 });
+  await client.rename(waiting, path).catch(async () => {
+    // Some servers do not rename onto an existing file.
+    await client.remove(path, true);
+    await client.rename(waiting, path);
+  });
+}
+
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
