@@ -26,9 +26,11 @@ export class TestAgent {
   readonly home: string;
   readonly work: string;
   readonly env: NodeJS.ProcessEnv;
+  readonly #cli: string;
 
-  constructor(env: NodeJS.ProcessEnv = {}) {
-    if (!existsSync(CLI)) throw new Error('dist/ is not built: npm run build');
+  constructor(env: NodeJS.ProcessEnv = {}, cli = CLI) {
+    this.#cli = cli;
+    if (!existsSync(cli)) throw new Error('dist/ is not built: npm run build');
     this.dir = mkdtempSync('/tmp/gry-');
     this.home = join(this.dir, 'g');
     this.work = join(this.dir, 'work');
@@ -59,7 +61,7 @@ export class TestAgent {
   }
 
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = this.work): ChildProcess {
-    return spawn(process.execPath, [CLI, ...args], {
+    return spawn(process.execPath, [this.#cli, ...args], {
       cwd,
       env: { ...this.env, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],

@@ -20,6 +20,7 @@ export async function ground(
   way: Way,
   patience: number,
   base: JobManagerOptions,
+  openSite = openJobManagerSite,
 ): Promise<Ground> {
   const transport = await way.transport();
   const scratch = scratchDir();
@@ -33,7 +34,7 @@ export async function ground(
     root: join(home, '.gryphus', AGENT),
     patience,
     async open(options = {}) {
-      const site = openJobManagerSite({ name, agentId: AGENT, transport, backend, options: { ...base, ...options } });
+      const site = openSite({ name, agentId: AGENT, transport, backend, options: { ...base, ...options } });
       open.push(site);
       return site;
     },
