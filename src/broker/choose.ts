@@ -7,7 +7,7 @@ import {
   Matchmaker,
   significantAttributes,
 } from '../classad/api.ts';
-import { expectedWait, roomFor } from './load.ts';
+import { expectedWait, capacityFor } from './load.ts';
 import type { CandidateSite } from './sites.ts';
 
 export interface Choice<J> {
@@ -19,7 +19,7 @@ export interface Choice<J> {
 
 export interface Choices<J> {
   readonly choices: readonly Choice<J>[];
-  /** Jobs left without a site, and how many sites would run them if they had room. */
+  /** Jobs left without a site, and how many sites would run them if they had capacity. */
   readonly staying: readonly { readonly jobs: number; readonly willing: number }[];
 }
 
@@ -29,7 +29,7 @@ export const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
 /**
  * Chooses a site for each job that some site suits: Requirements on both sides, then the job's Rank, then the shortest
  * expected wait (to the minute), then the lowest cost. Jobs of one kind are matched once, however many there are. No
- * site gets more than it has room for. `now`: Unix seconds.
+ * site gets more than it has capacity for. `now`: Unix seconds.
  */
 export function choose<J>(
   jobs: readonly J[],
@@ -76,7 +76,7 @@ function place<J>(kind: Kind<J>, suitors: readonly Suitor[], tallies: Tallies, c
   let given = 0;
   for (const job of kind.members) {
     const best = suitors
-      .filter(({ site }) => tallies.room(site, cpus) > 0)
+      .filter(({ site }) => tallies.available(site, cpus) > 0)
       .map((suitor) => ({ ...suitor, wait: tallies.wait(suitor.site, cpus) }))
       .sort(better)[0];
     if (best === undefined) break;
@@ -116,8 +116,8 @@ export class Tallies {
     this.#given.set(name, (this.#given.get(name) ?? 0) + 1);
   }
 
-  room(site: CandidateSite, cpus: number): number {
-    return roomFor(this.#load(site), cpus);
+  available(site: CandidateSite, cpus: number): number {
+    return capacityFor(this.#load(site), cpus);
   }
 
   wait(site: CandidateSite, cpus: number): number {

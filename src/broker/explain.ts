@@ -15,7 +15,7 @@ export function explainChoice(job: ClassAd, sites: readonly CandidateSite[], now
   const suitors = suitorsOf(job, sites, new Matchmaker({ now }));
   if (suitors.length === 0) return { summary: `None of ${count(sites.length)} would run it.`, details };
   const tallies = new Tallies(sites);
-  const open = suitors.filter(({ site }) => tallies.room(site, cpusOf(job)) > 0);
+  const open = suitors.filter(({ site }) => tallies.available(site, cpusOf(job)) > 0);
   const names = suitors.map(({ site }) => site.name).join(', ');
   if (open.length > 0) return { summary: `It is about to be sent to a site: ${names}.`, details };
   return { summary: `It waits here until a suitable site can take more: ${names}.`, details };

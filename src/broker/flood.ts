@@ -1,6 +1,6 @@
 import { type ClassAd, groupByKind, Matchmaker, significantAttributes } from '../classad/api.ts';
 import { ALSO, better, cpusOf, suitorsOf } from './choose.ts';
-import { expectedWait, floodRoomFor } from './load.ts';
+import { expectedWait, floodCapacityFor } from './load.ts';
 import type { CandidateSite } from './sites.ts';
 
 /** A job to be queued at several sites at once. */
@@ -52,7 +52,7 @@ export function flood<J>(
       const open = suitors.filter(({ site }) => !refusedBy.includes(site.name));
       if (open.length === 0 && at.length === 0) (suitors.length > 0 ? hopeless : unsuited).push(job);
       const free = open.filter(
-        ({ site }) => !at.includes(site.name) && floodRoomFor(site.load) > (given.get(site.name) ?? 0),
+        ({ site }) => !at.includes(site.name) && floodCapacityFor(site.load) > (given.get(site.name) ?? 0),
       );
       for (const { site } of free.slice(0, Math.max(0, most - at.length))) {
         given.set(site.name, (given.get(site.name) ?? 0) + 1);

@@ -44,7 +44,7 @@ export function expectedWait(load: Load, cpus: number): number {
  * How many more jobs the site is given now: those that would start at once, and work for the next minute. The others
  * stay at home, where they can still go anywhere.
  */
-export function roomFor(load: Load, cpus: number): number {
+export function capacityFor(load: Load, cpus: number): number {
   const waiting = load.here + load.queued;
   if (isOnProbation(load)) return Math.max(0, 1 - waiting - load.running);
   const ahead = Math.max(2, Math.ceil((usable(load) / cpus) * (AHEAD_S / Math.max(1, load.meanRun ?? RUN_S))));
@@ -53,7 +53,7 @@ export function roomFor(load: Load, cpus: number): number {
 }
 
 /** How many more candidates of flooded jobs the site's queue may hold: whatever its limit allows. */
-export function floodRoomFor(load: Load): number {
+export function floodCapacityFor(load: Load): number {
   const there = load.here + load.queued + load.running;
   return Math.max(0, isOnProbation(load) ? 1 - there : load.maxJobs - there);
 }

@@ -22,7 +22,7 @@ export interface TakeBack<J> {
 
 /**
  * Which jobs to take back from a site where they have waited too long, or that is out of use: those for which another
- * site, not tried yet, has room and would start them before their patience ends again. Each site is tried once. `now`:
+ * site, not tried yet, has capacity and would start them before their patience ends again. Each site is tried once. `now`:
  * Unix seconds.
  */
 export function takeBack<J>(
@@ -40,7 +40,7 @@ export function takeBack<J>(
     const other = suitorsOf(ad, sites, matchmaker).find(
       (suitor) =>
         !tried.includes(suitor.site.name) &&
-        tallies.room(suitor.site, cpus) > 0 &&
+        tallies.available(suitor.site, cpus) > 0 &&
         tallies.wait(suitor.site, cpus) < patience,
     );
     if (other === undefined) continue;

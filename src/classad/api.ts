@@ -1,5 +1,5 @@
 /*
- * The ClassAd language as other rooms see it. Everything here is pure: time, randomness and the maps of userMap() are
+ * The ClassAd language as other modules see it. Everything here is pure: time, randomness and the maps of userMap() are
  * passed in as options of an evaluation.
  */
 export { ClassAd } from './ad.ts';

@@ -142,23 +142,23 @@ function sideOf(base: Expr): Side {
 /** `list.name`: the list of `item.name` for each item, evaluated eagerly. */
 function project(state: EvalState, list: ListValue, key: string, name: string, above: number): Value {
   const { depth, root, current, lexical } = state;
-  const room = depth - above;
+  const depthLeft = depth - above;
   const items: Expr[] = [];
   for (const item of list.items) {
     if (--state.steps < 0) throw FAILED;
     enterScope(state, current);
     state.lexical = list.scope;
-    state.depth = room - 1;
-    if (room - 1 < 0) throw FAILED;
+    state.depth = depthLeft - 1;
+    if (depthLeft - 1 < 0) throw FAILED;
     const ad = run(state, item);
-    state.depth = room;
+    state.depth = depthLeft;
     items.push(literal(pick(state, ad, key, name)));
   }
   state.depth = depth;
   state.root = root;
   state.current = current;
   state.lexical = lexical;
-  if (room <= 0) throw FAILED;
+  if (depthLeft <= 0) throw FAILED;
   return new ListValue(items, undefined, false);
 }
 

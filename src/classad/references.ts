@@ -40,13 +40,13 @@ export function externalReferences(state: EvalState, expr: Expr, ad: ClassAd): s
   return [...names.values()].sort(compareTextFolded);
 }
 
-function collect(state: EvalState, expr: Expr, names: Map<string, string>, room: number): boolean {
-  if (room <= 0 || --state.steps < 0) return false;
-  if (expr.kind !== 'ref') return partsOf(expr).every((part) => collect(state, part, names, room - 1));
-  return collectReference(state, expr, names, room);
+function collect(state: EvalState, expr: Expr, names: Map<string, string>, depthLeft: number): boolean {
+  if (depthLeft <= 0 || --state.steps < 0) return false;
+  if (expr.kind !== 'ref') return partsOf(expr).every((part) => collect(state, part, names, depthLeft - 1));
+  return collectReference(state, expr, names, depthLeft);
 }
 
-function collectReference(state: EvalState, expr: AttrRef, names: Map<string, string>, room: number): boolean {
+function collectReference(state: EvalState, expr: AttrRef, names: Map<string, string>, depthLeft: number): boolean {
   const add = (name: string): true => {
     if (!names.has(attrKey(name))) names.set(attrKey(name), name);
     return true;
@@ -64,7 +64,7 @@ function collectReference(state: EvalState, expr: AttrRef, names: Map<string, st
   if (found === null) return false;
   if (found === undefined) add(expr.name);
   const inner = found?.expr;
-  const complete = inner === undefined ? true : collect(state, inner, names, room - 1);
+  const complete = inner === undefined ? true : collect(state, inner, names, depthLeft - 1);
   state.current = current;
   return complete;
 }

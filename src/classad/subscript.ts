@@ -14,13 +14,13 @@ export function subscriptCode(left: Code, right: Code, above: number): Code {
     const index = right(state);
     if (base === ERROR || index === ERROR) return ERROR;
     if (base === undefined || index === undefined) return undefined;
-    const room = state.depth;
+    const depthLeft = state.depth;
     if (base instanceof ListValue && isInt(index)) {
       const item = base.items[toInt32(index)];
-      if (item === undefined || room - above <= 0) return ERROR;
-      return runAt(state, item, base.scope, room - above - 1);
+      if (item === undefined || depthLeft - above <= 0) return ERROR;
+      return runAt(state, item, base.scope, depthLeft - above - 1);
     }
-    if (base instanceof ClassAd && typeof index === 'string') return attributeOf(state, base, index, room - above);
+    if (base instanceof ClassAd && typeof index === 'string') return attributeOf(state, base, index, depthLeft - above);
     return ERROR;
   };
 }

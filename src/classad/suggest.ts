@@ -75,7 +75,7 @@ function bound(
   const extreme = op.startsWith('>') ? 'most' : 'least';
   const command = ours.kind === 'ref' ? (COMMANDS[fold(ours.name)] ?? ours.name) : undefined;
   const change = command === undefined ? 'change the condition' : `set ${command} to that`;
-  return `the ${extreme} that any has is ${theirs.name} = ${reach}: ${change}${op.length === 1 ? ', with room to spare' : ''}`;
+  return `the ${extreme} that any has is ${theirs.name} = ${reach}: ${change}${op.length === 1 ? ', with a margin' : ''}`;
 }
 
 /** The existing values with their counts, most frequent first. */

@@ -49,8 +49,8 @@ then the mean since the start.`,
       while (!signal.aborted) {
         const rows = await look();
         const lines = topLines(rows, before, terminalWidth());
-        const room = once ? lines.length : Math.max(1, process.stdout.rows - 1);
-        process.stdout.write(`${once ? '' : '\u001b[H\u001b[J'}${lines.slice(0, room).join('\n')}\n`);
+        const height = once ? lines.length : Math.max(1, process.stdout.rows - 1);
+        process.stdout.write(`${once ? '' : '\u001b[H\u001b[J'}${lines.slice(0, height).join('\n')}\n`);
         if (once) return sayMissing(gryphus, words, 'queue');
         before = rows;
         await delay(flags.interval * 1000, undefined, { signal }).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** What other rooms may import from this one. */
+/** What other modules may import from this one. */
 export { cycleProblems, findCycle, levels } from './cycles.ts';
 export { Engine } from './engine/engine.ts';
 export type { DagCommand, DagEvent, Ending, JobChange, Limits, NodeLogEvent } from './engine/messages.ts';

@@ -102,7 +102,7 @@ export function factory(
     for (const { supply, pilots: there } of free)
       if (fitting.includes(supply)) for (const pilot of there) slots -= taken(demand, pilot, slots);
     for (const supply of fitting) {
-      const perPilot = Math.max(1, room(demand, { cpus: supply.cores, ...sized(supply) }));
+      const perPilot = Math.max(1, jobsThatFit(demand, { cpus: supply.cores, ...sized(supply) }));
       wanted.set(supply.site, (wanted.get(supply.site) ?? 0) + slots / perPilot);
     }
   }
@@ -127,8 +127,8 @@ export function factory(
       continue;
     }
     const step = supply.failures > 0 ? 1 : limits.step;
-    const room = Math.min(supply.most - supply.waiting.length - supply.running, limits.most - total);
-    const more = Math.min(here - hopeful, step, room);
+    const allowed = Math.min(supply.most - supply.waiting.length - supply.running, limits.most - total);
+    const more = Math.min(here - hopeful, step, allowed);
     if (more <= 0) {
       because.push(`${supply.site}: it has as many pilots as it may have.`);
       continue;
@@ -159,7 +159,7 @@ function fits(demand: Demand, supply: Supply): boolean {
 }
 
 /** How many such jobs fit into what is free. */
-function room(demand: Demand, { cpus, memoryMb, gpus, left }: Free): number {
+function jobsThatFit(demand: Demand, { cpus, memoryMb, gpus, left }: Free): number {
   if ((demand.runSeconds ?? 0) > (left ?? Number.POSITIVE_INFINITY) * FIT) return 0;
   const times = (one: number, of: number | undefined): number =>
     of === undefined || one <= 0 ? Number.POSITIVE_INFINITY : Math.floor(of / one);
@@ -169,7 +169,7 @@ function room(demand: Demand, { cpus, memoryMb, gpus, left }: Free): number {
 
 /** How many of `slots` start in this pilot; reduces what it has free. */
 function taken(demand: Demand, pilot: { -readonly [K in keyof Free]: Free[K] }, slots: number): number {
-  const count = Math.min(slots, room(demand, pilot));
+  const count = Math.min(slots, jobsThatFit(demand, pilot));
   pilot.cpus -= count * Math.max(1, demand.cpus);
   if (pilot.memoryMb !== undefined) pilot.memoryMb -= count * demand.memoryMb;
   if (pilot.gpus !== undefined) pilot.gpus -= count * (demand.gpus ?? 0);

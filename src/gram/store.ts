@@ -54,7 +54,7 @@ export function isPromised({ phase }: Pick<GramRecord, 'phase'>): boolean {
 
 /**
  * What must survive a restart about the attempts at one GRAM service: a directory for each, with its record and what it
- * sent home, and the content for their packages. Errors: 'disk-full' if the state directory has no room.
+ * sent home, and the content for their packages. Errors: 'disk-full' if the state directory has no space left.
  */
 export class GramStore {
   readonly #dir: string;
@@ -84,7 +84,7 @@ export class GramStore {
       mkdirSync(this.path(record.key), { recursive: true, mode: 0o700 });
       writeWhole(this.path(record.key, 'record.json'), JSON.stringify(record));
     } catch (thrown) {
-      throw noRoom(this.#dir, thrown);
+      throw noSpace(this.#dir, thrown);
     }
     this.#records.set(record.key, record);
     return record;
@@ -135,7 +135,7 @@ export class GramStore {
     } catch (thrown) {
       await rm(fresh, { force: true });
       const { code } = asError(thrown) as NodeJS.ErrnoException;
-      if (code === 'ENOSPC' || code === 'EDQUOT') throw noRoom(this.#dir, thrown);
+      if (code === 'ENOSPC' || code === 'EDQUOT') throw noSpace(this.#dir, thrown);
       throw new GryphusError('input-missing', `The input ${blob.path} cannot be read (${code ?? ''}).`);
     }
     const digest = createHash('sha256');
@@ -180,7 +180,7 @@ export class GramStore {
   }
 }
 
-export function noRoom(dir: string, thrown: unknown): Error {
+export function noSpace(dir: string, thrown: unknown): Error {
   const cause = asError(thrown) as NodeJS.ErrnoException;
   if (cause.code !== 'ENOSPC' && cause.code !== 'EDQUOT') return cause;
   return new GryphusError('disk-full', `There is no space left in ${dir}.`, {

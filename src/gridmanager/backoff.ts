@@ -29,11 +29,11 @@ export class SiteBackoff {
   }
 
   /** How many more jobs the site may be given now; `there`: how many it already has. */
-  room(there: number, now: number): number {
-    return Math.min(this.#limit.room(there, now), this.#breaker.room(now));
+  available(there: number, now: number): number {
+    return Math.min(this.#limit.available(there, now), this.#breaker.available(now));
   }
 
-  /** Milliseconds after which there may be room. */
+  /** Milliseconds after which there may be capacity. */
   waitMs(there: number, now: number): number {
     return Math.max(this.#limit.waitMs(there, now), this.#breaker.waitMs(now));
   }

@@ -36,7 +36,7 @@ export class Breaker {
   }
 
   /** How many jobs may be sent there now. */
-  room(now: number): number {
+  available(now: number): number {
     if (this.#probeAt === undefined) return Number.POSITIVE_INFINITY;
     return now >= this.#probeAt ? 1 : 0;
   }

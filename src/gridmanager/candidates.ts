@@ -126,7 +126,7 @@ async function grant(
         ...fresh(job),
         GridResource: quoted(`batch ${record.batch} ${record.name}`),
         GridJobStatus: quoted(wordsOf(report)),
-        GryphusChoice: quoted(`the first of ${sites} ${sites === 1 ? 'site' : 'sites'} that had room for it`),
+        GryphusChoice: quoted(`the first of ${sites} ${sites === 1 ? 'site' : 'sites'} with free capacity`),
         ...gridJobId(ctx, { ...job, attempt: candidate.attempt }, 'batchId' in report ? report.batchId : undefined),
       },
     };

@@ -40,7 +40,7 @@ export class LearnedLimit {
   }
 
   /** How many more jobs may be submitted now. */
-  room(there: number, now: number): number {
+  available(there: number, now: number): number {
     if (this.#learned === undefined) return Number.POSITIVE_INFINITY;
     this.#look(there, now);
     if (now < this.#notBefore) return 0;
@@ -48,7 +48,7 @@ export class LearnedLimit {
     return now >= this.#probeAt ? this.#step : 0;
   }
 
-  /** Milliseconds after which there may be room. */
+  /** Milliseconds after which there may be capacity. */
   waitMs(there: number, now: number): number {
     if (this.#learned === undefined) return 0;
     this.#look(there, now);

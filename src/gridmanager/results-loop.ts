@@ -75,7 +75,7 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   );
   for (const [key, thrown] of failed) {
     const job = work.get(key)?.job;
-    // Deleting the partial files makes room for others; the site still has all of them.
+    // Deleting the partial files makes space for others; the site still has all of them.
     await ctx.spool.remove(key);
     const change = job && kept(ctx, job, thrown);
     if (change) changes.push(change);

@@ -39,7 +39,7 @@ export interface SubmitState {
 }
 
 /**
- * Takes idle jobs while the site has room, prepares what was taken, and commits what was prepared: one batch of each,
+ * Takes idle jobs while the site has capacity, prepares what was taken, and commits what was prepared: one batch of each,
  * including candidates.
  */
 export async function submitRound(ctx: SiteContext, state: SubmitState): Promise<Again> {
@@ -51,8 +51,8 @@ export async function submitRound(ctx: SiteContext, state: SubmitState): Promise
     Math.min(BATCH - begun.length, state.budget.available(ctx.now())),
   );
   state.budget.spend(candidates.length);
-  const room = Math.min(PIECE, BATCH - begun.length - candidates.length);
-  const taken = (room > 0 ? await take(ctx, state, room) : []).map((job) => sent(ctx, job));
+  const free = Math.min(PIECE, BATCH - begun.length - candidates.length);
+  const taken = (free > 0 ? await take(ctx, state, free) : []).map((job) => sent(ctx, job));
   const prepared = await prepare(ctx, [...begun, ...candidates, ...taken]);
   const before = await lastCommit(state);
   const committing = before.laterMs === undefined ? commitPrepared(ctx, state) : Promise.resolve(before);
@@ -88,7 +88,7 @@ function sent(ctx: SiteContext, job: JobRecord): Sent {
 }
 
 /**
- * How long idle jobs have to wait for the submit budget or the backoff. Room comes with results, which wake this loop.
+ * How long idle jobs have to wait for the submit budget or the backoff. Capacity comes with results, which wake this loop.
  */
 async function waitFor(ctx: SiteContext, { budget, there }: SubmitState): Promise<Again> {
   const waiting = await jobsIn(ctx, 'idle', 1);
@@ -99,10 +99,10 @@ async function waitFor(ctx: SiteContext, { budget, there }: SubmitState): Promis
 async function take(ctx: SiteContext, { budget, placed, there }: SubmitState, most: number): Promise<JobRecord[]> {
   const [begun, atSite] = await Promise.all([placed(), there()]);
   // Jobs already taken but not yet at the site have priority.
-  const welcome = ctx.backoff.room(atSite, ctx.now()) - Math.max(0, begun - atSite);
-  const room = Math.min(most, ctx.record.limits.queued - begun, budget.available(ctx.now()), welcome);
-  if (room <= 0) return [];
-  const idle = (await admitted(ctx, await jobsIn(ctx, 'idle', room))).map(({ job }) => job);
+  const welcome = ctx.backoff.available(atSite, ctx.now()) - Math.max(0, begun - atSite);
+  const free = Math.min(most, ctx.record.limits.queued - begun, budget.available(ctx.now()), welcome);
+  if (free <= 0) return [];
+  const idle = (await admitted(ctx, await jobsIn(ctx, 'idle', free))).map(({ job }) => job);
   if (idle.length === 0) return [];
   crashPoint('gm.before-take');
   const results = await commitChanges(
@@ -279,10 +279,10 @@ async function commit(ctx: SiteContext, { there }: SubmitState, waiting: readonl
   if (stopped.length > 0) await holdPrepared(ctx, stopped);
   if (willing.length === 0) return { done: 0, laterMs: LATER_MS };
   const atSite = await there();
-  const room = ctx.backoff.room(atSite, ctx.now());
+  const free = ctx.backoff.available(atSite, ctx.now());
   const wait = (count: number) => Math.max(1000, ctx.backoff.waitMs(count, ctx.now()));
-  if (room <= 0) return { done: 0, laterMs: wait(atSite) };
-  const ready = willing.slice(0, room);
+  if (free <= 0) return { done: 0, laterMs: wait(atSite) };
+  const ready = willing.slice(0, free);
   const byKey = new Map(ready.map((one) => [one.key, one]));
   const book = new Book(ctx);
   crashPoint('gm.before-commit');
@@ -294,7 +294,7 @@ async function commit(ctx: SiteContext, { there }: SubmitState, waiting: readonl
   await book.save();
   crashPoint('gm.saved-commit');
   const { taken, full } = await learn(ctx, atSite, outcomes);
-  if (full || willing.length > room) return { done: book.done, laterMs: wait(atSite + taken) };
+  if (full || willing.length > free) return { done: book.done, laterMs: wait(atSite + taken) };
   return { done: book.done, laterMs: later ? LATER_MS : undefined };
 }
 

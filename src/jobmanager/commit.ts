@@ -40,7 +40,7 @@ export async function commit(site: JobManagerContext, keys: readonly AttemptKey[
 const ROUNDS = 2;
 
 /**
- * Handles the refusal of a submit command for many attempts. If the site is full, there may be room for some: tries
+ * Handles the refusal of a submit command for many attempts. If the site is full, some may still fit: tries
  * half of them at a time until a command succeeds or a single attempt is refused. If the refusal is final, tries one
  * alone: if that succeeds, the site rejects arrays.
  */

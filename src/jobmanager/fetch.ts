@@ -22,7 +22,7 @@ const BATCH = 128;
 /** Files up to 128 KiB are included in the answer itself (find counts blocks of 512 bytes). */
 const SMALL_BLOCKS = 256;
 
-/** How often the room on this disk is looked at while a large file comes, in milliseconds. */
+/** How often the free space of this disk is checked while a large file arrives, in milliseconds. */
 const LOOK_MS = 200;
 
 /** HTCondor's names for a job's streams in its own directory. */
@@ -250,7 +250,7 @@ async function saveLarge(
   }
 }
 
-/** Gives up if this disk has no room for all of it, or gets nearly full meanwhile. */
+/** Gives up if this disk has too little space for all of it, or is nearly full meanwhile. */
 async function bring(
   { transport }: JobManagerContext,
   source: string,

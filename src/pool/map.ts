@@ -143,7 +143,7 @@ class MapRun<T> {
     );
   }
 
-  /** Gives tasks to the central manager as it has room for them. */
+  /** Gives tasks to the central manager as it has capacity for them. */
   async feed(tasks: AsyncIterable<PoolTask<T>>): Promise<void> {
     await this.#base();
     let index = 0;

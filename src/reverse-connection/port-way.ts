@@ -38,10 +38,10 @@ const OF_A_GUEST = 2;
  */
 export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
   const { host, port, centralManager, keyOf, descriptors, onTurnedAway, patienceMs = PATIENCE_MS } = options;
-  const room = Math.max(0, descriptors - OWN);
-  const strangers = new Strangers(Math.max(1, Math.min(STRANGERS, Math.floor(room / 4))));
+  const descriptorsLeft = Math.max(0, descriptors - OWN);
+  const strangers = new Strangers(Math.max(1, Math.min(STRANGERS, Math.floor(descriptorsLeft / 4))));
   const guests = new Set<Socket>();
-  const most = Math.floor((room - strangers.most) / OF_A_GUEST);
+  const most = Math.floor((descriptorsLeft - strangers.most) / OF_A_GUEST);
 
   const knock = async (raw: Socket): Promise<void> => {
     raw.setNoDelay(true);

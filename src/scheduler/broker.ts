@@ -1,6 +1,6 @@
 import { candidateOf } from '../broker/site-ad.ts';
 import { choose } from '../broker/choose.ts';
-import { roomFor } from '../broker/load.ts';
+import { capacityFor } from '../broker/load.ts';
 import { knownSites, measuresOf } from '../broker/known-sites.ts';
 import { observe, type Sample } from '../broker/measures.ts';
 import { isOwnRequest, SampleTaker } from '../broker/samples.ts';
@@ -107,14 +107,14 @@ export class Broker implements Listener {
     const known = await knownSites(queue, records);
     const sites = known.map((site) => candidateOf(site, now));
     if (managers.length > 0 && this.#shouldListen(known)) return;
-    const room = sites.reduce((sum, { load }) => sum + roomFor(load, 1), 0);
+    const free = sites.reduce((sum, { load }) => sum + capacityFor(load, 1), 0);
     const candidates = (await queue.candidates.places()).reduce((sum, place) => sum + place.candidates, 0);
     // Even if all sites are full, flooded jobs may still be queued there.
-    const wanted = room > 0 || this.#mayFlood;
+    const wanted = free > 0 || this.#mayFlood;
     if (wanted) this.#mayFlood = false;
     for (const { manager, jobs } of wanted ? managers : []) {
       // Most rounds fill only a few places; more jobs are read only if the first ones match no site.
-      const first = Math.min(MOST, Math.max(500, 2 * room) + candidates);
+      const first = Math.min(MOST, Math.max(500, 2 * free) + candidates);
       const placed = await this.#choose(manager, first, sites, records, lease);
       if (placed === 0 && jobs > first) await this.#choose(manager, MOST, sites, records, lease);
     }

@@ -32,7 +32,7 @@ export async function materializeAll(
     await patience.with(what, async () => {
       const full = await queue.cluster(cluster);
       if (!full?.digest || (readNumber(full.attrs, 'JobMaterializePaused') ?? 0) !== 0) return;
-      const count = room(
+      const count = mayCreate(
         full,
         readNumber(full.attrs, 'JobMaterializeLimit'),
         readNumber(full.attrs, 'JobMaterializeMaxIdle'),
@@ -82,7 +82,7 @@ function placed(
 }
 
 /** How many more procs may be created for a cluster now. */
-export function room(cluster: ClusterRecord, limit: number | undefined, maxIdle: number | undefined): number {
+export function mayCreate(cluster: ClusterRecord, limit: number | undefined, maxIdle: number | undefined): number {
   const counts = Object.entries(cluster.counts) as [State, number][];
   const live = counts.filter(([state]) => !isEnd(state)).reduce((sum, [, jobs]) => sum + jobs, 0);
   const idle = counts.filter(([state]) => state === 'idle').reduce((sum, [, jobs]) => sum + jobs, 0);

@@ -177,7 +177,7 @@ export class Scheduler {
     }, ms);
   }
 
-  /** Starts the GridManagers that are needed, and creates the procs that there is room for. */
+  /** Starts the GridManagers that are needed, and creates the procs that the limits allow. */
   async #staff(): Promise<void> {
     const { queue, children, pool, poolFirst, chooser } = this.#options;
     const { jobs, places } = await queue.totals();
@@ -308,12 +308,12 @@ const LIVE: readonly State[] = STATES.filter((state) => !isEnd(state));
 
 function changesStaff(event: QueueEvent): boolean {
   if (event.type === 'transition') return isNews(event.to);
-  // A candidate that leaves makes room; a new one, or one no longer needed, is work for its manager.
+  // A candidate that leaves frees capacity; a new one, or one no longer needed, is work for its manager.
   if (event.type === 'candidate') return event.event === 'opened' || event.to === 'withdrawing' || event.to === 'gone';
   return CHANGES_STAFF.has(event.type);
 }
 
-/** Whether a job in this state needs a GridManager's work, or has made room for another. */
+/** Whether a job in this state needs a GridManager's work, or has freed capacity for another. */
 function isNews(state: State): boolean {
   return state === 'idle' || isEnd(state) || workLoopOf(state) === 'cancel' || workLoopOf(state) === 'results';
 }

@@ -5,13 +5,13 @@ import { GryphusError } from '../errors.ts';
 const FLOOR = { bytes: 100e6, part: 0.02 };
 
 /**
- * 'disk-full' if a directory's disk has little more room than `coming` bytes. The queue is usually on the same disk, and
+ * 'disk-full' if a directory's disk has little more space than `coming` bytes. The queue is usually on the same disk, and
  * stops when it cannot write.
  */
 export async function keepFloor(directory: string, coming = 0): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(directory);
   if (bavail * bsize - coming >= Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize)) return;
   throw new GryphusError('disk-full', `There is no space for what comes: ${directory} is nearly full.`, {
-    suggestions: ['Make room, then `gryphus release` the job.'],
+    suggestions: ['Free some space, then `gryphus release` the job.'],
   });
 }

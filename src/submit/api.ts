@@ -1,5 +1,5 @@
 /*
- * Submit descriptions, as other rooms see them.
+ * Submit descriptions, as other modules see them.
  *
  *   const cluster = parseSubmit({ text, file, cwd, world: localWorld(), owner, now });
  *   cluster.clusterAd            what the jobs share: name → expression text (old ClassAd syntax)

@@ -1,7 +1,7 @@
 import { TEMPLATES } from './templates.ts';
 import { trim, trimEnd, trimStart } from './text.ts';
 
-/** The HTCondor version for `if version`: the one whose behaviour this room was compared with. */
+/** The HTCondor version for `if version`: the one whose behaviour this module was compared with. */
 export const COMPATIBLE_VERSION = [25, 14, 0] as const;
 
 export type Verdict = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly reason: string };

@@ -74,7 +74,7 @@ export interface LocalWorldOptions {
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
-/** This machine; nothing else in this room touches files or starts programs. */
+/** This machine; nothing else in this module touches files or starts programs. */
 export function localWorld(options: LocalWorldOptions = {}): SubmitWorld {
   return {
     readText: (path) => attempt(() => boundedText(path, MOST_TEXT)),

@@ -30,7 +30,7 @@ export function runQuietly(argv: readonly [string, ...string[]], options: QuietO
       env: { ...process.env, ...options.env },
     });
     const kept: Buffer[] = [];
-    let room = options.keepStdout ?? 0;
+    let left = options.keepStdout ?? 0;
     let timedOut = false;
     const endAll = () => {
       timedOut = true;
@@ -49,8 +49,8 @@ export function runQuietly(argv: readonly [string, ...string[]], options: QuietO
       resolve(end);
     };
     child.stdout?.on('data', (chunk: Buffer) => {
-      if (room > 0) kept.push(Buffer.from(chunk.subarray(0, room)));
-      room -= chunk.length;
+      if (left > 0) kept.push(Buffer.from(chunk.subarray(0, left)));
+      left -= chunk.length;
       chunk.fill(0);
     });
     child.stdin?.on('error', () => undefined); // a command may ignore its input

@@ -128,7 +128,7 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
     rmSync(hold);
     const [ad] = await ended(cluster);
     expect(ad).toMatchObject({ GridResource: 'batch fork dear', NumJobStarts: 1, ExitCode: 0 });
-    expect(ad?.['GryphusChoice']).toContain('the first of 2 sites that had room for it');
+    expect(ad?.['GryphusChoice']).toContain('the first of 2 sites with free capacity');
     expect(agent.read('ran')).toBe('ran\n');
     expect(agent.read('out.0')).toBe('out\n');
     await until(

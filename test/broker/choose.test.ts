@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { choose } from '../../src/broker/choose.ts';
 import { explainChoice } from '../../src/broker/explain.ts';
-import { expectedWait, type Load, roomFor } from '../../src/broker/load.ts';
+import { expectedWait, type Load, capacityFor } from '../../src/broker/load.ts';
 import { NOTHING_MEASURED, observe, recentFailures } from '../../src/broker/measures.ts';
 import { candidateOf, isInUse, siteAd } from '../../src/broker/site-ad.ts';
 import type { CandidateSite, KnownSite } from '../../src/broker/sites.ts';
@@ -107,7 +107,7 @@ describe('the choice', () => {
     expect(cost(2000)).toBe(few);
   });
 
-  it('gives no site more than it has room for, and every job at most one', () => {
+  it('gives no site more than it has capacity for, and every job at most one', () => {
     const load = fc.record({
       cpus: fc.integer({ min: 1, max: 64 }),
       free: fc.nat(64),
@@ -128,13 +128,13 @@ describe('the choice', () => {
         expect(new Set(choices.map((one) => one.job)).size).toBe(choices.length);
         expect(choices.length + staying.reduce((sum, one) => sum + one.jobs, 0)).toBe(jobs);
         for (const { name, load } of sites)
-          expect(choices.filter((one) => one.site === name).length).toBeLessThanOrEqual(roomFor(load, 1));
+          expect(choices.filter((one) => one.site === name).length).toBeLessThanOrEqual(capacityFor(load, 1));
       }),
     );
   });
 });
 
-describe('waits and room', () => {
+describe('expected waits and capacity', () => {
   const idle: Load = {
     totalCpus: 8,
     freeCpus: 8,
@@ -158,10 +158,10 @@ describe('waits and room', () => {
   });
 
   it('a site gets what it can start, and work for a minute', () => {
-    expect(roomFor(idle, 1)).toBe(10);
-    expect(roomFor({ ...idle, meanRun: 1 }, 1)).toBe(8 + 480);
-    expect(roomFor({ ...idle, meanRun: 1, maxJobs: 20, running: 5 }, 1)).toBe(15);
-    expect(roomFor({ ...idle, queued: 10 }, 1)).toBe(0);
+    expect(capacityFor(idle, 1)).toBe(10);
+    expect(capacityFor({ ...idle, meanRun: 1 }, 1)).toBe(8 + 480);
+    expect(capacityFor({ ...idle, meanRun: 1, maxJobs: 20, running: 5 }, 1)).toBe(15);
+    expect(capacityFor({ ...idle, queued: 10 }, 1)).toBe(0);
   });
 
   it('one that failed three times within the hour is tried with one job', () => {
@@ -171,8 +171,8 @@ describe('waits and room', () => {
     );
     expect(recentFailures(measures, NOW)).toBe(3);
     expect(recentFailures(measures, NOW + 3600)).toBe(0);
-    expect(roomFor({ ...idle, failures: 3, probationUntil: 9 }, 1)).toBe(1);
-    expect(roomFor({ ...idle, failures: 3, probationUntil: 9, running: 1 }, 1)).toBe(0);
+    expect(capacityFor({ ...idle, failures: 3, probationUntil: 9 }, 1)).toBe(1);
+    expect(capacityFor({ ...idle, failures: 3, probationUntil: 9, running: 1 }, 1)).toBe(0);
   });
 
   it('says so, and until when', () => {
@@ -192,8 +192,8 @@ describe('waits and room', () => {
   });
 
   it('has a site that is out of use for one job, when its time has come', () => {
-    expect(roomFor({ ...idle, outOfUse: true }, 1)).toBe(1);
-    expect(roomFor({ ...idle, outOfUse: true, queued: 1 }, 1)).toBe(0);
+    expect(capacityFor({ ...idle, outOfUse: true }, 1)).toBe(1);
+    expect(capacityFor({ ...idle, outOfUse: true, queued: 1 }, 1)).toBe(0);
     const site = (probing: boolean) => ({ backoff: { outOfUse: { message: 'x', probeAt: NOW * 1000, probing } } });
     expect(isInUse({ backoff: {} }, NOW)).toBe(true);
     expect(isInUse(site(false), NOW - 1)).toBe(false);
@@ -206,7 +206,7 @@ describe('taking back', () => {
   const [slow, other] = [candidate('slow', { free: 0 }), candidate('other')];
   const waiting = { job: 1, ad: job(), site: 'slow', waited: 700, patience: 600, abandoned: false };
 
-  it('is for jobs out of patience, to a site with room where they have not been', () => {
+  it('is for jobs out of patience, to a site with free capacity that they have not tried', () => {
     expect(takeBack([waiting], [slow, other], NOW)).toEqual([{ job: 1, from: ['slow'] }]);
     expect(takeBack([{ ...waiting, waited: 599 }], [slow, other], NOW)).toEqual([]);
     expect(takeBack([{ ...waiting, waited: 1, abandoned: true }], [slow, other], NOW)).toHaveLength(1);
@@ -215,9 +215,9 @@ describe('taking back', () => {
     expect(takeBack([{ ...waiting, ad: job('Requirements = TARGET.Name == "slow"') }], [slow, other], NOW)).toEqual([]);
   });
 
-  it('takes no more than the other site has room for', () => {
+  it('takes no more than the other site has capacity for', () => {
     const many = Array.from({ length: 100 }, (_, i) => ({ ...waiting, job: i }));
-    expect(takeBack(many, [slow, other], NOW)).toHaveLength(roomFor(other.load, 1));
+    expect(takeBack(many, [slow, other], NOW)).toHaveLength(capacityFor(other.load, 1));
   });
 });
 

@@ -239,7 +239,7 @@ export function slurmFaults(ground: () => SlurmGround): void {
       await site.forget(keys);
     }
     expect(backoff.view.outOfUse?.message).toContain('node');
-    expect([0, 61_000].map((later) => backoff.room(0, Date.now() + later))).toEqual([0, 1]);
+    expect([0, 61_000].map((later) => backoff.available(0, Date.now() + later))).toEqual([0, 1]);
     const probe = freshKey();
     await run(site, [shellJob(probe, 'exit 0')]);
     await backoff.heard([await watch.ended(probe, 60_000)], Date.now());

@@ -8,43 +8,43 @@ import type { Report } from '../../src/site/contract.ts';
 describe('a limit that a site teaches', () => {
   it('is none until the site refused, and then what it had taken', () => {
     const limit = new LearnedLimit(undefined, 0);
-    expect(limit.room(1000, 0)).toBe(Number.POSITIVE_INFINITY);
+    expect(limit.available(1000, 0)).toBe(Number.POSITIVE_INFINITY);
     limit.taken(4, 0);
     limit.refused(4, 'only 4 jobs are allowed', 0);
     expect(limit.learned).toEqual({ cap: 4, message: 'only 4 jobs are allowed', at: 0 });
-    expect(limit.room(4, 1000)).toBe(0);
+    expect(limit.available(4, 1000)).toBe(0);
     expect(limit.waitMs(4, 1000)).toBeGreaterThan(0);
   });
 
   it('leaves a place that was freed just now alone for a moment, longer where the site still counts it', () => {
     const limit = new LearnedLimit(undefined, 0);
     limit.refused(4, 'full', 0);
-    expect(limit.room(3, 10_000)).toBe(0);
-    expect(limit.room(3, 12_000)).toBe(1);
+    expect(limit.available(3, 10_000)).toBe(0);
+    expect(limit.available(3, 12_000)).toBe(1);
     limit.refused(3, 'full', 12_000);
     expect(limit.learned?.cap).toBe(4);
-    expect(limit.room(3, 14_000)).toBe(0);
-    expect(limit.room(3, 16_000)).toBe(1);
+    expect(limit.available(3, 14_000)).toBe(0);
+    expect(limit.available(3, 16_000)).toBe(1);
   });
 
   it('is probed gently upward, and rarer where that is refused', () => {
     const limit = new LearnedLimit(undefined, 0);
     limit.refused(4, 'full', 0);
-    expect(limit.room(4, 30_000)).toBe(1);
+    expect(limit.available(4, 30_000)).toBe(1);
     limit.refused(4, 'full', 30_000);
-    expect(limit.room(4, 60_000)).toBe(0);
-    expect(limit.room(4, 90_000)).toBe(1);
+    expect(limit.available(4, 60_000)).toBe(0);
+    expect(limit.available(4, 90_000)).toBe(1);
     limit.taken(5, 90_000);
     expect(limit.learned?.cap).toBe(5);
-    expect(limit.room(5, 95_000)).toBe(2);
+    expect(limit.available(5, 95_000)).toBe(2);
     limit.taken(7, 95_000);
-    expect(limit.room(7, 100_000)).toBe(4);
+    expect(limit.available(7, 100_000)).toBe(4);
   });
 
   it('is known to the next process, for an hour', () => {
     const learned = { cap: 4, message: 'full', at: 0 };
-    expect(new LearnedLimit(learned, 60_000).room(4, 60_000)).toBe(0);
-    expect(new LearnedLimit(learned, 4_000_000).room(4, 4_000_000)).toBe(Number.POSITIVE_INFINITY);
+    expect(new LearnedLimit(learned, 60_000).available(4, 60_000)).toBe(0);
+    expect(new LearnedLimit(learned, 4_000_000).available(4, 4_000_000)).toBe(Number.POSITIVE_INFINITY);
   });
 
   it('does not wait for ever when the clock was set back', () => {
@@ -70,12 +70,12 @@ describe('a limit that a site teaches', () => {
             expect(now).toBeLessThan(3_600_000);
             ends = ends.filter((end) => end + lag > now);
             const there = (): number => ends.filter((end) => end > now).length;
-            const room = Math.min(left, limit.room(there(), now));
-            const fits = Math.min(room, size - ends.length);
+            const free = Math.min(left, limit.available(there(), now));
+            const fits = Math.min(free, size - ends.length);
             for (let i = 0; i < fits; i++) ends.push(now + runs);
             left -= Math.max(0, fits);
             if (fits > 0) limit.taken(there(), now);
-            if (fits < room) {
+            if (fits < free) {
               refusals += 1;
               limit.refused(there(), 'full', now);
             }
@@ -91,18 +91,18 @@ describe('the circuit breaker', () => {
   it('takes a site out of use that fails again and again, and sends one job to see', () => {
     const breaker = new Breaker();
     for (let i = 0; i < 5; i++) expect(breaker.failed(1, 'its node failed', 0)).toBe(false);
-    expect(breaker.room(0)).toBe(Number.POSITIVE_INFINITY);
+    expect(breaker.available(0)).toBe(Number.POSITIVE_INFINITY);
     expect(breaker.failed(1, 'its node failed', 0)).toBe(true);
     expect(breaker.open).toEqual({ message: 'its node failed', probeAt: 60_000, probing: false });
-    expect(breaker.room(59_000)).toBe(0);
-    expect(breaker.room(60_000)).toBe(1);
+    expect(breaker.available(59_000)).toBe(0);
+    expect(breaker.available(60_000)).toBe(1);
     breaker.sent(60_000);
-    expect(breaker.room(60_000)).toBe(0);
+    expect(breaker.available(60_000)).toBe(0);
     breaker.failed(1, 'again', 61_000);
-    expect(breaker.room(61_000 + 119_000)).toBe(0);
-    expect(breaker.room(61_000 + 120_000)).toBe(1);
+    expect(breaker.available(61_000 + 119_000)).toBe(0);
+    expect(breaker.available(61_000 + 120_000)).toBe(1);
     expect(breaker.succeeded()).toBe(true);
-    expect(breaker.room(0)).toBe(Number.POSITIVE_INFINITY);
+    expect(breaker.available(0)).toBe(Number.POSITIVE_INFINITY);
   });
 
   it('forgives failures between which jobs end', () => {
@@ -116,12 +116,12 @@ describe('the circuit breaker', () => {
 
   it('is as an earlier process left it', () => {
     const breaker = new Breaker({ message: 'its node failed', probeAt: 60_000, probing: false });
-    expect(breaker.room(59_000)).toBe(0);
-    expect(breaker.room(60_000)).toBe(1);
+    expect(breaker.available(59_000)).toBe(0);
+    expect(breaker.available(60_000)).toBe(1);
     breaker.sent(60_000);
     expect(breaker.open).toMatchObject({ probing: true });
     breaker.failed(1, 'again', 61_000);
-    expect(breaker.room(62_000)).toBe(0);
+    expect(breaker.available(62_000)).toBe(0);
     expect(breaker.succeeded()).toBe(true);
     expect(breaker.open).toBeUndefined();
   });
@@ -131,7 +131,7 @@ describe('the circuit breaker', () => {
     expect(breaker.failed(1000, 'a node died', 0)).toBe(false);
     breaker.failed(1000, 'a node died', 1);
     for (let i = 0; i < 10; i++) breaker.failed(10, 'late news', 2);
-    expect(breaker.room(60_001)).toBe(1);
+    expect(breaker.available(60_001)).toBe(1);
   });
 });
 
@@ -147,13 +147,13 @@ describe('backoff', () => {
     const told: object[] = [];
     const backoff = new SiteBackoff(undefined, 0, async (view) => void told.push(view));
     for (let i = 0; i < 20; i++) await backoff.heard([ended('cancelled'), ended('timeout')], 0);
-    expect(backoff.room(0, 0)).toBe(Number.POSITIVE_INFINITY);
+    expect(backoff.available(0, 0)).toBe(Number.POSITIVE_INFINITY);
     for (let i = 0; i < 20; i++) await backoff.heard([ended('node-fail')], 0);
-    expect(backoff.room(0, 0)).toBe(0);
+    expect(backoff.available(0, 0)).toBe(0);
     const message = 'The node that ran it failed (NODE_FAIL)';
     expect(told).toEqual([{ outOfUse: { message, probeAt: 60_000, probing: false } }]);
     await backoff.heard([good], 0);
-    expect(backoff.room(0, 0)).toBe(Number.POSITIVE_INFINITY);
+    expect(backoff.available(0, 0)).toBe(Number.POSITIVE_INFINITY);
     expect(told.at(-1)).toEqual({});
   });
 });

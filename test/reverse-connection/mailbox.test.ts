@@ -21,7 +21,7 @@ describe('mailboxes', () => {
   let dir: string;
   let root: string;
   let exchange: Exchange;
-  const rooms: MailboxStore[] = [];
+  const stores: MailboxStore[] = [];
   const workers: Duplex[] = [];
   const links: { worker: string; link: Duplex }[] = [];
   let heard: () => void = () => undefined;
@@ -32,15 +32,15 @@ describe('mailboxes', () => {
     exchange = mailCarrier(new LocalTransport(dir), root);
   });
   afterEach(() => {
-    for (const room of rooms.splice(0)) room.close();
+    for (const store of stores.splice(0)) store.close();
     for (const worker of workers.splice(0)) worker.on('error', () => undefined).destroy();
     for (const { link } of links.splice(0)) link.destroy();
     // A worker that is just ending may write its last mark.
     rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
   });
 
-  function openRoom(by: Exchange = exchange): MailboxStore {
-    const room = new MailboxStore({
+  function openStore(by: Exchange = exchange): MailboxStore {
+    const store = new MailboxStore({
       exchange: by,
       ...QUICK,
       idleMs: 20,
@@ -49,9 +49,9 @@ describe('mailboxes', () => {
         heard();
       },
     });
-    rooms.push(room);
-    void room.run();
-    return room;
+    stores.push(store);
+    void store.run();
+    return store;
   }
   async function openWorker(): Promise<Duplex> {
     const worker = await mailboxDuplex(root, '-p1', QUICK);
@@ -67,7 +67,7 @@ describe('mailboxes', () => {
   }
 
   it('carry a link of many bytes both ways, and its end', async () => {
-    openRoom();
+    openStore();
     const up = randomBytes(3_000_000);
     const down = randomBytes(3_000_000);
     const worker = await openWorker();
@@ -82,7 +82,7 @@ describe('mailboxes', () => {
 
   it('lose and double nothing where rounds fail before, after and in the middle', async () => {
     let round = 0;
-    openRoom(async (request) => {
+    openStore(async (request) => {
       const how = round++ % 4;
       if (how === 1) throw new Error('cut before');
       const half = { ...request, put: request.put.slice(0, 1), del: [] };
@@ -107,7 +107,7 @@ describe('mailboxes', () => {
   });
 
   it('tell a worker whose agent was started again that a new link is due', async () => {
-    const first = openRoom();
+    const first = openStore();
     const worker = await openWorker();
     const ended = new Promise<string>((resolve) => {
       worker.once('error', (error) => resolve(error.message));
@@ -116,7 +116,7 @@ describe('mailboxes', () => {
     expect((await bytes(await linkOf('-p1'), 5)).toString()).toBe('hello');
     // SIGKILL: nothing is sent any more.
     first.close();
-    openRoom();
+    openStore();
     worker.write('are you there?');
     expect(await ended).toBe('the agent does not know this link');
     const again = await openWorker();
@@ -125,7 +125,7 @@ describe('mailboxes', () => {
   });
 
   it('carry the secure link, and forget a worker that is no more', async () => {
-    const room = openRoom();
+    const store = openStore();
     const key = randomBytes(32);
     const greeting = openWorker().then((raw) => greetHome(raw, { worker: '-p1', key }));
     const guest = await acceptHome(await linkOf('-p1'), { keyOf: () => key });
@@ -137,7 +137,7 @@ describe('mailboxes', () => {
     const closed = new Promise((resolve) => link.once('close', resolve));
     guest.link.destroy();
     await closed;
-    room.drop('-p1');
+    store.drop('-p1');
     const deadline = Date.now() + 10_000;
     while (readdirSync(root).includes('-p1') && Date.now() < deadline)
       await new Promise((done) => setTimeout(done, 10));
@@ -145,7 +145,7 @@ describe('mailboxes', () => {
   });
 
   it('end a link at the agent when the worker gives it up', async () => {
-    openRoom();
+    openStore();
     const worker = await openWorker();
     worker.write('x');
     const agent = await linkOf('-p1');

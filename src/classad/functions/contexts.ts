@@ -8,7 +8,7 @@ import { asCondition, ERROR, ListValue, RelTime, type Value } from '../values.ts
 import { type CallSite, caught, type FunctionDefinition, type FunctionTable, item } from './definition.ts';
 
 /** Evaluates an expression in a nested ad, which meanwhile can see the match's other side as the ad around it does. */
-function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Value {
+function inContext(state: EvalState, expr: Expr, ad: ClassAd, depthLeft: number): Value {
   const { current, root, lexical, depth, guest, guestOther } = state;
   const side = sideOf(state, ad);
   if (side !== undefined) {
@@ -16,9 +16,9 @@ function inContext(state: EvalState, expr: Expr, ad: ClassAd, room: number): Val
     state.guestOther = side === state.left ? state.right : state.left;
   }
   enterScope(state, ad);
-  state.depth = room;
+  state.depth = depthLeft;
   const value = caught(state, () => {
-    if (room <= 0 || --state.steps < 0) throw FAILED;
+    if (depthLeft <= 0 || --state.steps < 0) throw FAILED;
     return run(state, expr);
   });
   Object.assign(state, { current, root, lexical, depth, guest, guestOther });

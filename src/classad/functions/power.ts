@@ -64,8 +64,8 @@ function positivePower(base: number, exponent: number): number {
   if (Number.isInteger(exponent) && Math.abs(exponent) <= 2000) {
     const whole = mantissa ** BigInt(Math.abs(exponent));
     if (exponent >= 0) return toFloat(whole, scale * exponent);
-    const room = whole.toString(2).length + 130;
-    return toFloat((1n << BigInt(room)) / whole, scale * exponent - room);
+    const bits = whole.toString(2).length + 130;
+    return toFloat((1n << BigInt(bits)) / whole, scale * exponent - bits);
   }
   const length = mantissa.toString(2).length;
   const ln = log((mantissa << BITS) >> BigInt(length - 1)) + BigInt(scale + length - 1) * LN2;

@@ -66,9 +66,9 @@ function substring(text: Value, from: Value, count: Value): Value {
   const bytes = toBytes(text);
   const wanted = toInt32(from);
   const start = Math.min(wanted < 0 ? Math.max(bytes.length + wanted, 0) : wanted, bytes.length);
-  const room = bytes.length - start;
+  const available = bytes.length - start;
   const cut = toInt32(count);
-  const length = cut <= 0 ? Math.max(room + cut, 0) : Math.min(cut, room);
+  const length = cut <= 0 ? Math.max(available + cut, 0) : Math.min(cut, available);
   return fromBytes(bytes.slice(start, start + (cut === 0 ? 0 : length)));
 }
 

@@ -80,8 +80,8 @@ function formatted(format: string, value: string): string {
   return printf(isFormat(format, 'string') ? format : asText, value);
 }
 
-function padded(cell: string, { left, truncate, width }: Column, room: number): string {
+function padded(cell: string, { left, truncate, width }: Column, available: number): string {
   const text = truncate && width !== undefined ? cut(cell, width) : cell;
-  const missing = ' '.repeat(Math.max(0, room - widthOf(text)));
+  const missing = ' '.repeat(Math.max(0, available - widthOf(text)));
   return left ? text + missing : missing + text;
 }

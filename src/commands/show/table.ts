@@ -35,9 +35,9 @@ export function tableLines(
   const { widths, gap } = fitted;
   return all.map((row) => {
     const cells = [...shown].map((i) => {
-      const room = widths[i] ?? 0;
-      const text = shortened(row[i] ?? '', room);
-      return heads[i]?.startsWith(' ') ? ' '.repeat(Math.max(0, room - columns(text))) + text : padEnd(text, room);
+      const own = widths[i] ?? 0;
+      const text = shortened(row[i] ?? '', own);
+      return heads[i]?.startsWith(' ') ? ' '.repeat(Math.max(0, own - columns(text))) + text : padEnd(text, own);
     });
     return cut(cells.join(gap).trimEnd(), width);
   });
@@ -51,15 +51,15 @@ function fit(natural: readonly number[], shown: ReadonlySet<number>, width: Widt
   if (width === undefined || needs + 2 * gaps <= width) return { widths, gap: '  ', fits: true };
   let over = needs + gaps - width;
   for (const i of gives) {
-    const room = widths[i] ?? 0;
+    const own = widths[i] ?? 0;
     if (over <= 0 || !shown.has(i)) continue;
-    widths[i] = Math.max(Math.min(LEAST, room), room - over);
-    over -= room - widths[i];
+    widths[i] = Math.max(Math.min(LEAST, own), own - over);
+    over -= own - widths[i];
   }
   return { widths, gap: ' ', fits: over <= 0 };
 }
 
 /** Shortens a text to this many columns, ending in a mark if something was cut. */
-export function shortened(text: string, room: number): string {
-  return columns(text) <= room ? text : `${cut(text, room - 1)}…`;
+export function shortened(text: string, width: number): string {
+  return columns(text) <= width ? text : `${cut(text, width - 1)}…`;
 }

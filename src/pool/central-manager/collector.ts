@@ -251,7 +251,7 @@ export function takesMore(worker: Worker): boolean {
   return worker.connected && !worker.silent && !worker.draining && hasSpace(worker);
 }
 
-/** Whether it has room to record what it is given. */
+/** Whether it has space to record what it is given. */
 export function hasSpace(worker: Worker): boolean {
   return spaceOf(worker) >= LEAST_KB;
 }

@@ -1,6 +1,6 @@
 import { asError } from '../../errors.ts';
 
-/** With less free space than this, in KB, a worker starts nothing, since it also needs room for its own records. */
+/** With less free space than this, in KB, a worker starts nothing, since it also needs space for its own records. */
 export const LEAST_KB = 1024;
 export const FREE_DISK = 'FreeDiskKb';
 

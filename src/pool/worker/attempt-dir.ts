@@ -112,7 +112,7 @@ export class AttemptDir implements AttemptPlace {
     try {
       writeFileSync(join(this.path, 'memory'), String(kb), { mode: 0o600 });
     } catch {
-      // No room: after a crash of the worker the peak is unknown.
+      // No space left: after a crash of the worker the peak is unknown.
     }
   }
 

@@ -63,7 +63,7 @@ function saysFull(message: string): boolean {
   return /no space left|quota exceeded/i.test(message);
 }
 
-/** Whether a run was not started because its disk was full: another worker may have room for it. */
+/** Whether a run was not started because its disk was full: another worker may have space for it. */
 export function lackedSpace({ dir, starter }: Run, exit: ExitRecord | undefined, space: DiskSpace): boolean {
   return exit ? saysFull(dir.said()) || space.now() < LEAST_KB : starter?.alive === true;
 }

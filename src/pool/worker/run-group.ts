@@ -25,7 +25,7 @@ export function joinGroup(run: Run, groups: Cgroups | undefined): void {
   try {
     run.dir.noteGroup(groups.placesOf(run.key));
   } catch {
-    // No room on the disk: it is watched without a cgroup.
+    // No space left on the disk: it is watched without a cgroup.
     return;
   }
   const group = groups.make(run.key, run.record.size);

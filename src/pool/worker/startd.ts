@@ -321,7 +321,7 @@ export class Startd {
       try {
         run.dir.decide(ending);
       } catch {
-        // No room: it is reported anyway, and after a crash it counts as never started.
+        // No space left: it is reported anyway, and after a crash it counts as never started.
       }
       return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
     }

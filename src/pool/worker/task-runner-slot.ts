@@ -65,7 +65,7 @@ export class TaskRunnerSlot implements AttemptPlace {
   ended: ExitRecord | undefined;
   /** The shell reported that it could not start it. */
   failed = false;
-  /** There was no room to record that it started. */
+  /** There was no space to record that it started. */
   spaceless = false;
 
   constructor(options: TaskRunnerSlotOptions) {
@@ -108,7 +108,7 @@ export class TaskRunnerSlot implements AttemptPlace {
     try {
       writeFileSync(this.#memory, String(kb), { mode: 0o600 });
     } catch {
-      // No room: after a crash of the worker the peak is unknown.
+      // No space left: after a crash of the worker the peak is unknown.
     }
   }
 
@@ -252,7 +252,7 @@ function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'fail
     else if (begun !== undefined) tasks.set((last = Number(begun)), 'begun');
     else if (last !== undefined) tasks.set(last, waited(line) ?? tasks.get(last) ?? 'begun');
   }
-  // Records for which the log had no room, in order.
+  // Records for which the log had no space, in order.
   const kept = readText(join(dir, 'reserved'))
     .split('\n')
     .flatMap((line) => waited(line) ?? []);

@@ -4,10 +4,10 @@
 # worker that started it until its current task ends. In the task runner's directory:
 #   FILE.out, FILE.err   the task's streams, reused from earlier tasks
 #   log                  `N` before the task is started, then the waiter's record, which the worker also gets
-#   reserved             takes the records for which the disk has no room
+#   reserved             takes the records for which the disk has no space
 # If there is no waiter's record, the log and the worker get `N 0 HOW` instead. HOW is `killed` if the waiter was
 # killed, or `failed` if the task was not started (the end of `said` gives the reason). Only the worker gets
-# `spaceless`: the log had no room either.
+# `spaceless`: the log had no space either.
 # Set up before this text: standard output and descriptor 9 are the log, 8 is the worker, 7 is `reserved`; gryphus_wait
 # runs a program under the waiter.
 export GRYPHUS_KEY
@@ -15,7 +15,7 @@ trap : TERM HUP INT QUIT USR1 USR2 XCPU
 gryphus_run() {
   gryphus_n=$1 gryphus_f=$gryphus_d/$2 GRYPHUS_KEY=$3
   shift 3
-  # The next worker must know what may have been started: without room for that line, nothing is. The line before it may
+  # The next worker must know what may have been started: without space for that line, nothing is. The line before it may
   # be truncated.
   if ! printf '\n%s\n' "$gryphus_n"; then
     echo "$gryphus_n 0 spaceless" >&8

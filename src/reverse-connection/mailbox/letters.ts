@@ -48,10 +48,10 @@ export class LetterLink extends Duplex {
       const taken: Buffer[] = [];
       for (let bytes = 0; bytes < LETTER_BYTES && this.#loose.length > 0; ) {
         const piece = this.#loose.shift() ?? Buffer.alloc(0);
-        const room = LETTER_BYTES - bytes;
-        if (piece.length > room) this.#loose.unshift(piece.subarray(room));
-        taken.push(piece.subarray(0, room));
-        bytes += Math.min(piece.length, room);
+        const bytesLeft = LETTER_BYTES - bytes;
+        if (piece.length > bytesLeft) this.#loose.unshift(piece.subarray(bytesLeft));
+        taken.push(piece.subarray(0, bytesLeft));
+        bytes += Math.min(piece.length, bytesLeft);
       }
       this.#letters.push({ seq: this.#nextOut++, bytes: Buffer.concat(taken) });
     }

@@ -5,7 +5,7 @@ import { GryphusError } from '../../errors.ts';
 import { keepFloor } from '../disk-floor.ts';
 import { unplaceable } from '../place.ts';
 
-/** How often the size, and the room on this disk, are looked at while content comes, in milliseconds. */
+/** How often the size, and the free space of this disk, are checked while content arrives, in milliseconds. */
 const LOOK_MS = 100;
 
 /** A file on its way here: `<to>.part`, and next to it the version of the content that it belongs to. */
@@ -59,7 +59,7 @@ export class Part {
       await fill(file);
     } catch (thrown) {
       const why = error ?? thrown;
-      // The room is needed for others.
+      // The space is needed for others.
       if (isFull(why)) await this.drop();
       throw why;
     } finally {

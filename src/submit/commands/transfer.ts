@@ -17,7 +17,7 @@ const WHEN: Readonly<Record<string, When>> = {
   on_success: 'ON_SUCCESS', onsuccess: 'ON_SUCCESS', never: 'ON_EXIT', false: 'ON_EXIT', none: 'NEVER', null: 'NEVER',
 }; // biome-ignore format: a table
 
-/** Whether files of this job are transferred; the transfer room uses it too. */
+/** Whether files of this job are transferred. */
 export function shouldTransfer(text: string | undefined): Should | undefined {
   return text === undefined ? undefined : SHOULD[text.toLowerCase()];
 }

@@ -4,7 +4,7 @@
 # the shell given before it does.
 # The record is one line of eight numbers, each of 16 hexadecimal digits: wait status; user and system time, each in
 # seconds and microseconds; maximum resident memory in KB; time of the end, in seconds and nanoseconds since 1970. It is
-# written to descriptor 9, or to 7 if 9 has no room; then to 8. These three are closed in the program. Exit status: 0,
+# written to descriptor 9, or to 7 if 9 has no space left; then to 8. These three are closed in the program. Exit status: 0,
 # or 218 if neither 9 nor 7 took the record, or 219 if no process could be created. The waiter blocks all signals, so
 # only KILL ends it before its program, and the program is then killed too.
 # r12: the initial stack pointer; r13: the environment; r14: our process id; rbx: the program.
