@@ -117,11 +117,11 @@ const UNMATCHED = 'no match found';
 function queueEntry(rest: string): QueueEntry {
   const [status = '', starts = '', code = '', subCode = '', host = '', ...more] = rest.split(' ');
   const said = more.join(' ').trim();
-  const words = (otherwise: string): string => (said === '' || said === 'undefined' ? otherwise : said);
+  const reason = (otherwise: string): string => (said === '' || said === 'undefined' ? otherwise : said);
   const where = host === '' || host === 'undefined' ? {} : { host: host.replace(/^.*@/, '') };
   switch (status) {
     case '1': {
-      const why = words(Number(starts) > 0 ? 'it was evicted' : 'idle');
+      const why = reason(Number(starts) > 0 ? 'it was evicted' : 'idle');
       return {
         is: 'waiting',
         message: why === UNMATCHED ? `${why} yet; \`condor_q -better-analyze\` there says more` : why,
@@ -138,10 +138,10 @@ function queueEntry(rest: string): QueueEntry {
       return { is: 'ended', by: 'itself', message: 'completed' };
     case '5': {
       const by = HOLDS[code] ?? HOLDS[`${code} ${subCode}`];
-      return { is: 'held', message: `${words('held')} (code ${code})`, ...(by && { by }) };
+      return { is: 'held', message: `${reason('held')} (code ${code})`, ...(by && { by }) };
     }
     case '7':
-      return { is: 'suspended', message: words('suspended') };
+      return { is: 'suspended', message: reason('suspended') };
     default:
       return { is: 'unclear', message: rest };
   }

@@ -181,13 +181,13 @@ backend_cancel() { # $1 how, $2 tags
       done
       # shellcheck disable=SC2086 # words
       [ -n "$CLAIM" ] && [ "${CLAIM##* }" = "$HOST" ] && lives $CLAIM && kill "-$1" "-${CLAIM%% *}" 2>/dev/null
-      [ "$1" != KILL ] || fork_kill_strays "${word%:*}"
+      [ "$1" != KILL ] || fork_kill_escaped "${word%:*}"
     done
   done
   set -f
 }
 # Processes that left the job's process group still carry its key in their environment.
-fork_kill_strays() { # $1 key
+fork_kill_escaped() { # $1 key
   # shellcheck disable=SC2013 # paths without blanks
   for file in $(grep -l -s -a -F "GRYPHUS_KEY=$1" /proc/[0-9]*/environ 2>/dev/null); do
     pid=${file#/proc/}

@@ -50,10 +50,10 @@ function submitWords(spec: AttemptSpec): string[] {
  * have surely read why.
  */
 function removals(walltimeSeconds: number | undefined): string[] {
-  const told = `(JobStatus == 5 && NumJobStarts > 0 && ${SITE_ENDED} && time() - EnteredCurrentStatus > 600)`;
-  if (walltimeSeconds === undefined) return [told];
+  const expired = `(JobStatus == 5 && NumJobStarts > 0 && ${SITE_ENDED} && time() - EnteredCurrentStatus > 600)`;
+  if (walltimeSeconds === undefined) return [expired];
   const seconds = Math.max(1, Math.ceil(walltimeSeconds)) + GRACE_S;
-  return [told, `(JobStatus == 2 && time() - JobCurrentStartDate > ${seconds})`];
+  return [expired, `(JobStatus == 2 && time() - JobCurrentStartDate > ${seconds})`];
 }
 
 /** A grace period in seconds: a site with limits of its own then ends the job first and says why. */

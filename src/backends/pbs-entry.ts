@@ -47,7 +47,7 @@ export function pbsEntry(rest: string, endOf: (fields: Fields) => Account['by'])
   if (live === 'waiting') return { is: fields.comment.startsWith('Can Never Run') ? 'held' : 'waiting', message };
   if (live !== undefined) return { is: live, message };
   if (fields.state === 'F' || fields.state === 'C' || fields.state === 'X') {
-    return { is: 'ended', by: endOf(fields), message: endWords(fields) };
+    return { is: 'ended', by: endOf(fields), message: endMessage(fields) };
   }
   return { is: 'unclear', message: rest };
 }
@@ -79,10 +79,10 @@ export function pbsAccount(line: string, endOf: (fields: Fields) => Account['by'
   const fields = fieldsOf(rest.join(' '));
   if (!/^[FCX]$/.test(fields.state) || id === '') return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(tag)?.[1];
-  return { id, by: endOf(fields), message: endWords(fields), ...(key === undefined ? {} : { key }) };
+  return { id, by: endOf(fields), message: endMessage(fields), ...(key === undefined ? {} : { key }) };
 }
 
-function endWords({ state, exit, comment }: Fields): string {
+function endMessage({ state, exit, comment }: Fields): string {
   const never = state === 'X' ? 'it has finished' : 'it never ran';
   const status = exit === '' ? never : `exit status ${exit}`;
   // Torque puts this comment on every job that started.

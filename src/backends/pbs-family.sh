@@ -59,11 +59,11 @@ delete_jobs() { # $1 how, $2 tags, then qdel's options for forgetting a job; the
       bounded "$most" qdel "$@" "$id" >/dev/null 2>&1 </dev/null && continue
       is_hung "$?" && continue
     fi
-    words=$(bounded "$most" qdel "$id" 2>&1 </dev/null) && continue
+    message=$(bounded "$most" qdel "$id" 2>&1 </dev/null) && continue
     status=$?
     is_hung "$status" || gone_or_going "$status" || {
       failed=1
-      say "$words" >&2
+      say "$message" >&2
     }
   done
   return "$failed"

@@ -4,7 +4,7 @@ const EXTRA = 'BatchExtraSubmitArgs';
  * What batch systems say about a job that they refuse or never start, what to do about it, and which of its attributes
  * ask for what was refused. The first match counts.
  */
-const REMEDIES: readonly (readonly [words: RegExp, remedy: string, asked: readonly string[]])[] = [
+const REMEDIES: readonly (readonly [pattern: RegExp, remedy: string, asked: readonly string[]])[] = [
   [
     /invalid partition|unknown queue|no such queue|queue "?[\w.@*-]+"? does not exist|Queue is not enabled|PartitionInactive|PartitionDown|Required partition not available|destination.*unknown|No default queue|Queue does not (accept|allow)|ACL rejected/i,
     "Name a queue that the site has: batch_queue in the submit file, or `queue` in the site's file",

@@ -104,8 +104,8 @@ backend_queue() {
 # One search by name covers all jobs, but its date limit counts whole days. Each record becomes one line of fields
 # separated by bars.
 backend_account() { # ids
-  words=$(bounded 60 qacct -o "$SGE_USER" -j "$PREFIX*" -d 15) || return
-  printf '%s\n' "$words" | LC_ALL=C awk -v "ids=$*" '
+  report=$(bounded 60 qacct -o "$SGE_USER" -j "$PREFIX*" -d 15) || return
+  printf '%s\n' "$report" | LC_ALL=C awk -v "ids=$*" '
     BEGIN { n = split(ids, list, " "); for (i = 1; i <= n; i++) want[list[i]] = 1 }
     function done(id, name) {
       id = field["jobnumber"]
@@ -130,9 +130,9 @@ backend_cancel() { # $1 how, $2 tags
     $1 in ours { print $2 }')
   [ $# -gt 0 ] || return 0
   [ "$how" != FORCE ] || bounded 60 qdel -f "$@" >/dev/null 2>&1 </dev/null
-  words=$(bounded 60 qdel "$@" 2>&1 </dev/null) && return
-  case $words in *'does not exist'*) return 0 ;; esac
-  say "$words" >&2
+  message=$(bounded 60 qdel "$@" 2>&1 </dev/null) && return
+  case $message in *'does not exist'*) return 0 ;; esac
+  say "$message" >&2
   return 1
 }
 

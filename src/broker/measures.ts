@@ -3,7 +3,7 @@ import type { Measures } from '../queue/tables.ts';
 /** What a job of ours has shown about a site. Durations in seconds, times in Unix seconds. */
 export type Sample =
   | { readonly is: 'wait' | 'run'; readonly seconds: number }
-  /** `words`: a refusal, perhaps of something that the job itself requested. */
+  /** `message`: a refusal, perhaps of something that the job itself requested. */
   | { readonly is: 'failure'; readonly at: number; readonly message?: string };
 
 /** The weight of one more sample. */

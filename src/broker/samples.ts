@@ -55,8 +55,8 @@ function ended(step: Transitioned): Sample[] {
   const cause = stringOf(step, 'GryphusSiteCause');
   if (cause !== undefined) {
     if (ITS_OWN.has(cause)) return [];
-    const words = cause === 'unsatisfiable' ? { message: stringOf(step, 'GryphusSiteWords') ?? '' } : {};
-    return [{ is: 'failure', at: step.at / 1000, ...words }];
+    const refusal = cause === 'unsatisfiable' ? { message: stringOf(step, 'GryphusSiteWords') ?? '' } : {};
+    return [{ is: 'failure', at: step.at / 1000, ...refusal }];
   }
   const seconds = numberOf(step, 'LastRemoteWallClockTime');
   return seconds === undefined ? [] : [{ is: 'run', seconds }];

@@ -9,7 +9,7 @@ import { attributesOf } from './references.ts';
 import { asCondition, isNumeric, toDouble, type Value } from './values.ts';
 
 /**
- * How the ads of one side judge those of the other, by Requirements, split at `&&`, and Rank. `Memory >= 2048` is
+ * How the ads of one side match those of the other, by Requirements, split at `&&`, and Rank. `Memory >= 2048` is
  * evaluated once per distinct amount of memory, not once per slot.
  */
 export class MatchAnalysis {

@@ -37,7 +37,7 @@ export async function siteStatuses(
   ];
 }
 
-function wordsOf({ message, trouble }: ConnectionView): string {
+function connectionMessage({ message, trouble }: ConnectionView): string {
   return message === '' ? (trouble ?? '') : message;
 }
 
@@ -58,7 +58,7 @@ function statusOf(
     url: record.url,
     batch: record.batch,
     connection: view?.connection ?? 'unused',
-    ...(view && wordsOf(view) !== '' ? { message: wordsOf(view) } : {}),
+    ...(view && connectionMessage(view) !== '' ? { message: connectionMessage(view) } : {}),
     ...(view ? { since: view.since } : {}),
     ...(backoff?.learned === undefined
       ? {}

@@ -106,8 +106,8 @@ export class Out {
 /** The width of the terminal, or $COLUMNS; `undefined` if stdout is no terminal or the width is unknown. */
 export function terminalWidth(): Width {
   if (!process.stdout.isTTY) return undefined;
-  const told = process.env['COLUMNS'] ?? '';
-  const width = /^[1-9]\d{0,5}$/.test(told) ? Number(told) : process.stdout.columns;
+  const columns = process.env['COLUMNS'] ?? '';
+  const width = /^[1-9]\d{0,5}$/.test(columns) ? Number(columns) : process.stdout.columns;
   return width > 0 ? width : undefined;
 }
 

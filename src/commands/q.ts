@@ -85,12 +85,12 @@ export class Q extends GryphusCommand {
     words: readonly string[],
     { constraint, home }: { constraint?: string | undefined; home?: string | undefined },
   ) {
-    const told = [
+    const options = [
       ...words,
       ...(constraint === undefined ? [] : ['--constraint', constraint]),
       ...(home === undefined ? [] : ['--home', home]),
     ];
-    return this.config.runCommand<void>('why', told);
+    return this.config.runCommand<void>('why', options);
   }
 
   async #formatted(

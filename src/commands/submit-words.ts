@@ -133,14 +133,14 @@ interface SubmitFlags {
  * The request in the words and options of `gryphus submit`, without the text of the description in `file` (`-`:
  * standard input).
  */
-export interface Told {
+export interface SubmitArguments {
   /** `undefined`: the words themselves are the description. */
   readonly file: string | undefined;
   readonly request: Omit<SubmitRequest, 'text' | 'cwd'>;
 }
 
 /** Reads the words after the options. Throws GryphusError 'usage'. */
-export function submitTold(words: readonly string[], flags: SubmitFlags): Told {
+export function submitArguments(words: readonly string[], flags: SubmitFlags): SubmitArguments {
   const assign = words.filter((word) => /^[^/=]+=/.test(word));
   const files = [...(flags.file === undefined ? [] : [flags.file]), ...words.filter((word) => !assign.includes(word))];
   const [named, more] = files;

@@ -6,7 +6,7 @@ import type { AdText, Gryphus, SubmitRequest, Submitted } from '../index.ts';
 import { GryphusCommand, Out, goesOn, prose, word } from './command.ts';
 import { jsonAds, longAd } from './show/ads.ts';
 import { submittedText, terseText, warningText } from './show/submit.ts';
-import { CONDOR_SUBMIT, SUBMIT_FLAGS, submitTold } from './submit-words.ts';
+import { CONDOR_SUBMIT, SUBMIT_FLAGS, submitArguments } from './submit-words.ts';
 
 export class Submit extends GryphusCommand {
   static override strict = false;
@@ -30,13 +30,13 @@ NAME=VALUE arguments set macros before the file is read.`);
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Submit);
-    const told = submitTold(argv as string[], flags);
-    const file = told.file ?? '-';
+    const given = submitArguments(argv as string[], flags);
+    const file = given.file ?? '-';
     const { readDescription } = await import('../index.ts');
-    if (file === '-' && told.file !== undefined && process.stdin.isTTY)
+    if (file === '-' && given.file !== undefined && process.stdin.isTTY)
       process.stderr.write('Type the submit description; Ctrl-D ends it. (From a file: gryphus submit FILE.)\n');
-    const text = told.file === undefined ? '' : await readDescription(file);
-    const request: SubmitRequest = { ...told.request, text, cwd: process.cwd() };
+    const text = given.file === undefined ? '' : await readDescription(file);
+    const request: SubmitRequest = { ...given.request, text, cwd: process.cwd() };
     if (flags['dry-run'] || flags.dump !== undefined) return this.#dryRun(request, flags);
     await this.withGryphus(flags, async (gryphus) => {
       goesOn('Interrupted: the jobs were submitted all or not at all; `gryphus q` shows them.');

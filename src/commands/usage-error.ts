@@ -41,7 +41,7 @@ const OTHER_FLAGS: Readonly<Record<string, readonly string[]>> = {
 export function usageError(error: Errors.CLIError, { command, flags }: Spoken): GryphusError {
   const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]).replace(/^-+/, '') : '';
   const near = odd === '' ? undefined : nearFlag(odd.toLowerCase(), flags);
-  return new GryphusError('usage', `${wordsOf(error, command)}.`, {
+  return new GryphusError('usage', `${messageOf(error, command)}.`, {
     suggestions: [
       ...(near ? [`Did you mean --${near}?`] : []),
       command === '' ? 'See `gryphus --help`.' : `See \`gryphus ${command} --help\`.`,
@@ -72,7 +72,7 @@ interface MissingArg {
   readonly description?: string;
 }
 
-function wordsOf(error: Errors.CLIError, command: string): string {
+function messageOf(error: Errors.CLIError, command: string): string {
   // If a command takes no arguments, oclif reads an argument as part of the command's name.
   const longer = `command ${command.replaceAll(' ', ':')}:`;
   if (command !== '' && error.message.startsWith(longer) && error.message.endsWith(' not found'))

@@ -11,7 +11,7 @@ export interface FollowedSettings {
   /** Always current: keep this object and read each setting only when it is used. */
   readonly settings: Settings;
   /** Starts to look for changes. Separate because its callbacks are made from the settings. */
-  readonly follow: (told: {
+  readonly follow: (listener: {
     readonly changed?: (now: Settings) => void;
     readonly wrong: (message: string) => void;
   }) => void;
@@ -32,7 +32,7 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
     ),
   ) as Settings;
   let timer: NodeJS.Timeout | undefined;
-  const look = (told: Parameters<FollowedSettings['follow']>[0]) => {
+  const look = (listener: Parameters<FollowedSettings['follow']>[0]) => {
     const now = signatureOf(paths.configFile);
     if (now === signature) return;
     signature = now;
@@ -40,15 +40,15 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
       (fresh) => {
         if (JSON.stringify(fresh) === JSON.stringify(current)) return;
         current = fresh;
-        told.changed?.(live);
+        listener.changed?.(live);
       },
-      (thrown: unknown) => told.wrong(`${asError(thrown).message} The previous settings stay in force.`),
+      (thrown: unknown) => listener.wrong(`${asError(thrown).message} The previous settings stay in force.`),
     );
   };
   return {
     settings: live,
-    follow: (told) => {
-      timer ??= setInterval(() => look(told), LOOK_MS).unref();
+    follow: (listener) => {
+      timer ??= setInterval(() => look(listener), LOOK_MS).unref();
     },
     close: () => clearInterval(timer),
   };

@@ -8,7 +8,7 @@ export type Asked =
   | 'batch_project';
 
 /** RSL's attributes for what a job requests; a request without one is not passed on. */
-export interface RslWords {
+export interface RslNames {
   readonly cpus?: 'count' | 'xcount';
   /** If `count` alone may be spread over machines: the number of machines. */
   readonly hosts?: 'host_count';
@@ -21,34 +21,34 @@ export interface RslWords {
 /** One of the programs with which Globus' job manager submits: its service is `jobmanager-NAME`. */
 export interface GramAdapter {
   readonly name: string;
-  readonly words: RslWords;
+  readonly rslNames: RslNames;
   /** Requests that it ignores silently. */
   readonly ignores: readonly Asked[];
 }
 
-const RSL: RslWords = {
+const RSL: RslNames = {
   cpus: 'count',
   memory: 'max_memory',
   walltime: 'max_wall_time',
   queue: 'queue',
   project: 'project',
 };
-const NO_CPUS: RslWords = { memory: 'max_memory', walltime: 'max_wall_time', queue: 'queue', project: 'project' };
+const NO_CPUS: RslNames = { memory: 'max_memory', walltime: 'max_wall_time', queue: 'queue', project: 'project' };
 
 /** As in Debian's packages `globus-gram-job-manager-NAME`; RSL has no attribute for accelerators. */
 const ADAPTERS: Readonly<Record<string, Omit<GramAdapter, 'name'>>> = {
   fork: {
-    words: RSL,
+    rslNames: RSL,
     ignores: ['request_cpus', 'request_memory', 'request_gpus', 'batch_runtime', 'batch_queue', 'batch_project'],
   },
   // Without the number of machines, it applies max_memory to each core.
-  slurm: { words: { ...RSL, hosts: 'host_count' }, ignores: ['request_gpus', 'batch_runtime'] },
-  pbs: { words: RSL, ignores: ['request_gpus'] },
-  lsf: { words: RSL, ignores: ['request_gpus'] },
+  slurm: { rslNames: { ...RSL, hosts: 'host_count' }, ignores: ['request_gpus', 'batch_runtime'] },
+  pbs: { rslNames: RSL, ignores: ['request_gpus'] },
+  lsf: { rslNames: RSL, ignores: ['request_gpus'] },
   // There, a count makes an array of that many tasks; in Condor's queue, that many jobs.
-  sge: { words: NO_CPUS, ignores: ['request_cpus', 'request_gpus'] },
+  sge: { rslNames: NO_CPUS, ignores: ['request_cpus', 'request_gpus'] },
   condor: {
-    words: { ...RSL, cpus: 'xcount', memory: 'min_memory' },
+    rslNames: { ...RSL, cpus: 'xcount', memory: 'min_memory' },
     ignores: ['request_gpus', 'batch_queue', 'batch_project'],
   },
 };
@@ -56,5 +56,5 @@ const ADAPTERS: Readonly<Record<string, Omit<GramAdapter, 'name'>>> = {
 /** The adapter for a service's name; an unknown one is assumed to follow RSL's description. */
 export function gramAdapter(service: string): GramAdapter {
   const [, name = ''] = /^jobmanager-([a-z]+)/.exec(service) ?? [];
-  return { name, ...(ADAPTERS[name] ?? { words: RSL, ignores: ['request_gpus'] }) };
+  return { name, ...(ADAPTERS[name] ?? { rslNames: RSL, ignores: ['request_gpus'] }) };
 }

@@ -15,7 +15,7 @@ export type Renewed =
   | { readonly ok: false; readonly message: string; readonly now: Watched };
 
 /**
- * Renews a credential in the configured way. Success is judged by the file: the credential must end later than before,
+ * Renews a credential in the configured way. Success is determined by the file: the credential must end later than before,
  * or be usable when it was not. Never rejects.
  */
 export async function renew(source: Source): Promise<Renewed> {

@@ -32,7 +32,7 @@ export { sweepDag } from './removal.ts';
 export { type ReplayedDag, replayDag } from './replay.ts';
 export { managerProgram, withEnvironment } from './subdag.ts';
 export { subdagCycles } from './subdag-cycles.ts';
-export { type DagOrder, limitsOfDescription, orderWords, readOrder } from './words.ts';
+export { type DagOrder, limitsOfDescription, orderArguments, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
 export { drawSvg } from './draw/svg.ts';
 export { type LintFiles, lintDag } from './lint.ts';

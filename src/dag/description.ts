@@ -1,6 +1,6 @@
 import { printArgsV2, printEnvV2 } from '../submit/api.ts';
 import type { ManagerEnvironment } from './language/load.ts';
-import { type DagOrder, orderWords } from './words.ts';
+import { type DagOrder, orderArguments } from './words.ts';
 
 export interface DescriptionFacts {
   /** The paths of the Node executable and of the DAG manager's program, both absolute. */
@@ -25,7 +25,7 @@ const STARTS = 1_000_000_000;
 /** The submit description of a DAG manager, the text of `NAME.dag.condor.sub`. */
 export function dagDescription(order: DagOrder, facts: DescriptionFacts): string {
   const primary = order.files[0] ?? '';
-  const words = ['--max-semi-space-size=64', '--max-old-space-size=8192', facts.main, ...orderWords(order)];
+  const words = ['--max-semi-space-size=64', '--max-old-space-size=8192', facts.main, ...orderArguments(order)];
   const batch = order.batchName === undefined ? [] : [`My.JobBatchName = ${literal(order.batchName)}`];
   return [
     `# Filename: ${primary}.condor.sub`,

@@ -40,8 +40,8 @@ const NUMBERS = {
   '-Parent': 'parentDagmanId',
 } as const satisfies Record<string, keyof DagOrder>;
 
-/** The order as words in condor_dagman's style. */
-export function orderWords(order: DagOrder): readonly string[] {
+/** The order as arguments in condor_dagman's style. */
+export function orderArguments(order: DagOrder): readonly string[] {
   const words: string[] = order.files.flatMap((file) => ['-Dag', file]);
   for (const [word, name] of Object.entries(LIMITS)) {
     const limit = order.limits?.[name];
@@ -72,7 +72,7 @@ export function limitsOfDescription(text: string): Partial<Limits> {
   return limits;
 }
 
-/** Reads what `orderWords` wrote; `undefined` for anything else. */
+/** Reads what `orderArguments` wrote; `undefined` for anything else. */
 export function readOrder(words: readonly string[]): DagOrder | undefined {
   const files: string[] = [];
   const limits: Partial<Record<keyof Limits, number>> = {};

@@ -36,7 +36,7 @@ export interface Pilot {
 
 /** After how many seconds without a trace of its submit a batch counts as never submitted. */
 const SUBMIT_WITHIN = 300;
-const MOST_WORDS = 4096;
+const TAIL_BYTES = 4096;
 /** TimeToLive (HTCondor's name) of a worker whose allocation has no end. */
 const NO_END = 2_147_483_647;
 
@@ -143,7 +143,7 @@ export class PilotTracker {
       job: formatJobId(job.id),
       site: batch.site,
       by: batch.by,
-      is: standing(job, machine),
+      is: statusOf(job, machine),
       cores: batch.cores,
       busy: busy.reduce((sum, ad) => sum + Number(ad['Cpus'] ?? 0), 0),
       age: Math.max(0, now - batch.made),
@@ -215,7 +215,7 @@ export class PilotTracker {
   }
 }
 
-function standing(job: JobRecord, machine: AttrTexts | undefined): Pilot['is'] {
+function statusOf(job: JobRecord, machine: AttrTexts | undefined): Pilot['is'] {
   const shows = LIFE[job.state].shows;
   if (shows === 'held') return 'held';
   if (shows === 'removed' || shows === 'completed' || shows === 'transferring') return 'ending';
@@ -227,9 +227,9 @@ function tail(path: string): string {
   try {
     const fd = openSync(path, 'r');
     try {
-      const bytes = Buffer.alloc(MOST_WORDS);
-      const from = Math.max(0, fstatSync(fd).size - MOST_WORDS);
-      return bytes.toString('utf8', 0, readSync(fd, bytes, 0, MOST_WORDS, from));
+      const bytes = Buffer.alloc(TAIL_BYTES);
+      const from = Math.max(0, fstatSync(fd).size - TAIL_BYTES);
+      return bytes.toString('utf8', 0, readSync(fd, bytes, 0, TAIL_BYTES, from));
     } finally {
       closeSync(fd);
     }

@@ -56,8 +56,8 @@ export class Attempts {
     const { seen } = this.#entry(key);
     const active = seen.active || state === STATE.active || state === STATE.stageOut;
     const more = message.fields.get('gt3-failure-message');
-    const told = more === undefined ? seen.told : adapterMessage(more);
-    this.note(key, { state, failure, told, active, gone: false });
+    const adapter = more === undefined ? seen.adapter : adapterMessage(more);
+    this.note(key, { state, failure, adapter, active, gone: false });
   }
 
   /** Records what was learnt about an attempt, and looks at what it has sent home. */
@@ -70,7 +70,7 @@ export class Attempts {
     if (entry.seen.owner === undefined) entry.seen = { ...entry.seen, ...this.#owner(key) };
     if ((isOver(entry.seen.state) || entry.seen.gone) && entry.seen.exit === undefined) {
       const exit = readResults(this.#store.path(key, HOME_FILES.results))?.exit;
-      entry.seen = { ...entry.seen, exit, message: this.#words(key) };
+      entry.seen = { ...entry.seen, exit, message: this.#message(key) };
     }
     this.#classify(key, entry);
   }
@@ -155,7 +155,7 @@ export class Attempts {
   }
 
   /** The last line that the job's own script wrote about its failure. */
-  #words(key: AttemptKey): string {
+  #message(key: AttemptKey): string {
     const path = this.#store.path(key, HOME_FILES.message);
     if (!existsSync(path)) return '';
     const lines = readFileSync(path, 'utf8').slice(-2000).trim().split('\n');

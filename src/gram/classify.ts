@@ -1,6 +1,6 @@
 import type { Ending, Report } from '../site/contract.ts';
 import type { ExitRecord, Owner } from '../site/exit-record.ts';
-import { GRAM_ERROR, gramWords, STAGING_IN, STAGING_OUT } from './errors.ts';
+import { GRAM_ERROR, gramMessage, STAGING_IN, STAGING_OUT } from './errors.ts';
 import { STATE } from './protocol.ts';
 import type { GramRecord } from './store.ts';
 
@@ -11,7 +11,7 @@ export interface Seen {
   /** Why the job failed: GRAM's error number. */
   readonly failure: number;
   /** What the site's adapter added to the error. */
-  readonly told: string;
+  readonly adapter: string;
   /** The program was seen running. */
   readonly active: boolean;
   readonly owner: Owner | undefined;
@@ -30,7 +30,7 @@ export interface Seen {
 export const NOTHING_SEEN: Seen = {
   state: 0,
   failure: 0,
-  told: '',
+  adapter: '',
   active: false,
   owner: undefined,
   exit: undefined,
@@ -108,7 +108,7 @@ function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verd
   }
   if (!seen.waited) return { report: running(record, seen), action: 'wait' };
   const message = STAGING_OUT.has(seen.failure)
-    ? `its results could not be transferred to us: ${wordsOf(seen)}`
+    ? `its results could not be transferred to us: ${failureMessage(seen)}`
     : seen.message || 'it ended without an exit record';
   return { report: bySite(record, seen, 'vanished', message) };
 }
@@ -126,7 +126,7 @@ function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen, messag
 function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict {
   const { failure } = seen;
   const { key } = record;
-  const message = wordsOf(seen);
+  const message = failureMessage(seen);
   if (failure === GRAM_ERROR.managerStopped || failure === GRAM_ERROR.proxyExpired) {
     return { report: { key, is: 'unclear', message: `the job manager has stopped: ${message}` }, action: 'revive' };
   }
@@ -140,8 +140,8 @@ function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict
   return { report: bySite(record, seen, 'cannot-start', failure === 0 ? 'the batch system ended it' : message) };
 }
 
-function wordsOf({ failure, told }: Seen): string {
-  return told === '' ? gramWords(failure) : `${gramWords(failure)}: ${told}`;
+function failureMessage({ failure, adapter }: Seen): string {
+  return adapter === '' ? gramMessage(failure) : `${gramMessage(failure)}: ${adapter}`;
 }
 
 type Cause = (Ending['how'] & { kind: 'by-site' })['cause'];

@@ -8,7 +8,7 @@ import type { Credential } from '../credentials/x509/proxy-file.ts';
 import type { Trust } from '../credentials/x509/trust.ts';
 import { kindOf } from '../credentials/x509/certificate.ts';
 import { GryphusError } from '../errors.ts';
-import { GRAM_ERROR, gramWords } from './errors.ts';
+import { GRAM_ERROR, gramMessage } from './errors.ts';
 import {
   frame,
   jobQuery,
@@ -77,7 +77,7 @@ export class GramClient {
       throw new GryphusError('protocol-error', `${this.#label} accepted the job but returned no contact for it.`);
     }
     const more = answer.fields.get('gt3-failure-message');
-    return { ok: false, code, message: more === undefined ? gramWords(code) : `${gramWords(code)}: ${more}` };
+    return { ok: false, code, message: more === undefined ? gramMessage(code) : `${gramMessage(code)}: ${more}` };
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { RslWords } from '../config/gram-adapter.ts';
+import type { RslNames } from '../config/gram-adapter.ts';
 import { GryphusError } from '../errors.ts';
 import type { GramClient, Requested } from './client.ts';
 import type { GramCredentials } from './credentials.ts';
@@ -18,7 +18,7 @@ export interface ConversationOptions {
   readonly store: GramStore;
   readonly credentials: GramCredentials;
   /** The names that the service's adapter uses for a job's requirements. */
-  readonly words: RslWords;
+  readonly rslNames: RslNames;
   /** The `https://host:port` of our GASS server. */
   readonly origin: () => string;
 }
@@ -44,13 +44,13 @@ export class Conversation {
 
   /** Asks for the attempt's job, which then awaits its commit at the site. */
   async ask(record: GramRecord): Promise<Requested> {
-    const { client, credentials, words } = this.#options;
+    const { client, credentials, rslNames } = this.#options;
     const { key, spec, proxy } = record;
     const shared = new Map(
       sharedBlobs(record).map(({ sha256 }) => [sha256, `${this.#options.origin()}/shared/${sha256}`]),
     );
     const scriptBytes = jobScript().length;
-    const rsl = jobRsl({ ...spec, base: this.baseOf(record), key, scriptBytes, shared, words });
+    const rsl = jobRsl({ ...spec, base: this.baseOf(record), key, scriptBytes, shared, rslNames });
     const asked = await client.request(credentials.get(proxy), rsl, this.#callback);
     if (asked.ok) this.#living = originOf(asked.contact);
     return asked;

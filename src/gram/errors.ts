@@ -54,7 +54,7 @@ const WORDS: Readonly<Record<number, string>> = {
 };
 
 /** The protocol's text for an error number. */
-export function gramWords(code: number): string {
+export function gramMessage(code: number): string {
   const message = WORDS[code];
   return message === undefined ? `GRAM error ${code}` : `${message} (GRAM error ${code})`;
 }

@@ -1,4 +1,4 @@
-import type { RslWords } from '../config/gram-adapter.ts';
+import type { RslNames } from '../config/gram-adapter.ts';
 import type { AttemptSpec } from '../site/contract.ts';
 
 /** What the job manager must know about a job; everything else travels in the package. */
@@ -13,7 +13,7 @@ export interface RslFacts {
   readonly resources: AttemptSpec['resources'];
   readonly batch: AttemptSpec['batch'];
   /** The names that the service's adapter uses for the job's requirements. */
-  readonly words: RslWords;
+  readonly rslNames: RslNames;
 }
 
 /** How long a job waits for its commit, in seconds, before the job manager drops it. */
@@ -35,7 +35,7 @@ function stagedPair([name, url]: readonly [string, string]): string {
 }
 
 /** The request for the job: two-phase commit, saved state, files transferred through our GASS server. */
-export function jobRsl({ base, key, scriptBytes, shared, resources, batch, words }: RslFacts): string {
+export function jobRsl({ base, key, scriptBytes, shared, resources, batch, rslNames }: RslFacts): string {
   const { cpus, memoryMb, walltimeSeconds } = resources;
   return [
     '&',
@@ -52,11 +52,11 @@ export function jobRsl({ base, key, scriptBytes, shared, resources, batch, words
     relation('stderr', `${base}/err`),
     relation('remote_io_url', base),
     relation('job_type', 'single'),
-    ...(cpus > 1 ? [relation(words.cpus, cpus), relation(words.hosts, 1)] : []),
-    relation(words.memory, memoryMb),
-    relation(words.walltime, walltimeSeconds === undefined ? undefined : Math.ceil(walltimeSeconds / 60)),
-    relation(words.queue, batch.queue),
-    relation(words.project, batch.project),
+    ...(cpus > 1 ? [relation(rslNames.cpus, cpus), relation(rslNames.hosts, 1)] : []),
+    relation(rslNames.memory, memoryMb),
+    relation(rslNames.walltime, walltimeSeconds === undefined ? undefined : Math.ceil(walltimeSeconds / 60)),
+    relation(rslNames.queue, batch.queue),
+    relation(rslNames.project, batch.project),
     relation('save_state', 'yes'),
     relation('two_phase', TWO_PHASE_SECONDS),
     batch.extraArgs.join(' '),

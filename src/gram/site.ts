@@ -90,7 +90,7 @@ class Gt2Site implements AuditableSite {
     const gassHandler = openGassHandler({
       store: this.#store,
       came: (record) => this.#came(record),
-      news: (message) => this.#told(message),
+      news: (message) => this.#received(message),
     });
     this.#gass = new GassPost({
       dir: options.dir,
@@ -103,7 +103,7 @@ class Gt2Site implements AuditableSite {
       client: this.#client,
       store: this.#store,
       credentials: this.#credentials,
-      words: gramAdapter(target.service).words,
+      rslNames: gramAdapter(target.service).rslNames,
       origin: () => this.#gass.origin ?? '',
     });
     this.#ctx = {
@@ -311,7 +311,7 @@ class Gt2Site implements AuditableSite {
     return origin === this.#origin && change !== undefined ? Number(change) : undefined;
   }
 
-  #told(message: Message): void {
+  #received(message: Message): void {
     const record = attemptOf(message, this.#store.all());
     if (record === undefined) return;
     this.#attempts.hear(record.key, message);

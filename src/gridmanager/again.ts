@@ -3,7 +3,7 @@ import { quoted, readNumber, readString } from '../job/values.ts';
 import type { Change, JobRecord } from '../queue/api.ts';
 import type { Report } from '../site/contract.ts';
 import type { SiteContext } from './context.ts';
-import { wordsOf } from './report.ts';
+import { reportMessage } from './report.ts';
 
 /** States in which the job has been recorded as started. */
 const RAN: ReadonlySet<JobRecord['state']> = new Set(['running', 'suspended', 'unknown-running']);
@@ -26,7 +26,7 @@ export function againOf(ctx: SiteContext, job: JobRecord, report: Report): Chang
     attempt: job.attempt,
     event: 'queued',
     set: {
-      GridJobStatus: quoted(report.is === 'queued' ? wordsOf(report) : 'PENDING'),
+      GridJobStatus: quoted(report.is === 'queued' ? reportMessage(report) : 'PENDING'),
       JobCurrentStartDate: null,
       JobCurrentStartExecutingDate: null,
       RemoteHost: null,

@@ -18,7 +18,7 @@ export class Breaker {
   /** When the next probe may be sent; undefined: the site is in use. */
   #probeAt: number | undefined;
   #probing = false;
-  #words = '';
+  #message = '';
 
   /** `known`: the state left by an earlier process. */
   constructor(known?: OutOfUse) {
@@ -26,13 +26,13 @@ export class Breaker {
     this.#failures = MOST;
     this.#probeAt = known.probeAt;
     this.#probing = known.probing;
-    this.#words = known.message;
+    this.#message = known.message;
   }
 
   /** Undefined if the site is in use. */
   get open(): OutOfUse | undefined {
     if (this.#probeAt === undefined) return undefined;
-    return { message: this.#words, probeAt: this.#probeAt, probing: this.#probing };
+    return { message: this.#message, probeAt: this.#probeAt, probing: this.#probing };
   }
 
   /** How many jobs may be sent there now. */
@@ -61,7 +61,7 @@ export class Breaker {
     if (!news && !this.#probing) return false;
     if (!news) this.#rest = Math.min(REST_MOST_MS, this.#rest * 2);
     this.#probing = false;
-    this.#words = message;
+    this.#message = message;
     this.#probeAt = now + this.#rest;
     return news;
   }

@@ -7,7 +7,7 @@ import type { Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { fresh, gridJobId } from './attempt-attrs.ts';
 import { BATCH, commitCandidateSteps, commitChanges, keyOf, type Sent, type SiteContext } from './context.ts';
-import { wordsOf } from './report.ts';
+import { reportMessage } from './report.ts';
 
 /** How long a candidate waits at its site for permission to start before it returns to the site's queue, seconds. */
 export const LEAVE_WITHIN_S = 900;
@@ -73,7 +73,7 @@ export function isEarly(state: State | CandidateState, report: Report): boolean 
 }
 
 function stepOf(candidate: Candidate, report: Report): CandidateStep | undefined {
-  const message = wordsOf(report);
+  const message = reportMessage(report);
   switch (report.is) {
     case 'lost':
     case 'prepared':
@@ -125,7 +125,7 @@ async function grant(
       set: {
         ...fresh(job),
         GridResource: quoted(`batch ${record.batch} ${record.name}`),
-        GridJobStatus: quoted(wordsOf(report)),
+        GridJobStatus: quoted(reportMessage(report)),
         GryphusChoice: quoted(`the first of ${sites} ${sites === 1 ? 'site' : 'sites'} with free capacity`),
         ...gridJobId(ctx, { ...job, attempt: candidate.attempt }, 'batchId' in report ? report.batchId : undefined),
       },

@@ -8,7 +8,7 @@ const PERSON_MS = 60_000;
 /** A site's health: the result of the last exchange, and when the next may be tried. */
 export class SiteHealth {
   #connection: ConnectionState = 'unused';
-  #words = '';
+  #message = '';
   #since: number;
   #failures = 0;
   #notBefore = 0;
@@ -21,7 +21,7 @@ export class SiteHealth {
   }
 
   get view(): ConnectionView {
-    return { connection: this.#connection, message: this.#words, since: this.#since };
+    return { connection: this.#connection, message: this.#message, since: this.#since };
   }
 
   get failures(): number {
@@ -58,7 +58,7 @@ export class SiteHealth {
     const news = connection !== this.#connection;
     if (news) this.#since = now;
     this.#connection = connection;
-    this.#words = message;
+    this.#message = message;
     return news;
   }
 }

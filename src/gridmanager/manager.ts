@@ -224,7 +224,7 @@ export class GridManager {
         random: this.#options.random ?? Math.random,
         retry: this.#options.retry,
         onHealth: (view, at) => this.#tell(at, view),
-        onWords: (view, at) => this.#note(at, view),
+        onMessage: (view, at) => this.#note(at, view),
         onFault: (where, error, waitMs) => this.#tellFault(where, error, waitMs),
       },
     );

@@ -34,7 +34,7 @@ function meaning(report: Report): LifeEvent | undefined {
 }
 
 /** The site's status of the job, for `GridJobStatus` and `gryphus why`. */
-export function wordsOf(report: Report): string {
+export function reportMessage(report: Report): string {
   switch (report.is) {
     case 'prepared':
       return 'PREPARED';

@@ -38,7 +38,7 @@ export interface SiteAgentOptions {
   /** Called once for each change of the connection's state. */
   readonly onHealth: (view: ConnectionView, site: string) => Promise<void>;
   /** Called when the state is the same but the message has changed. */
-  readonly onWords: (view: ConnectionView, site: string) => Promise<void>;
+  readonly onMessage: (view: ConnectionView, site: string) => Promise<void>;
   /** Called for an unexpected error in a round. */
   readonly onFault: ReportFault;
 }
@@ -92,7 +92,7 @@ export class SiteAgent {
       await this.#met();
       const again = await this.#run(workLoop);
       await this.#good();
-      if (this.#pauses.passed(workLoop)) await this.#options.onWords(this.#view, this.name);
+      if (this.#pauses.passed(workLoop)) await this.#options.onMessage(this.#view, this.name);
       return again;
     } catch (thrown) {
       if (isAboutTheSite(thrown)) return this.#bad(thrown);
@@ -108,7 +108,7 @@ export class SiteAgent {
     const error = asFault(thrown, doing);
     this.#options.onFault(doing, asError(thrown), wait);
     this.#trouble = error.message;
-    await this.#options.onWords(this.#view, this.name);
+    await this.#options.onMessage(this.#view, this.name);
     return wait;
   }
 
@@ -153,7 +153,7 @@ export class SiteAgent {
     const now = this.#ctx.now();
     const { message } = this.#health.view;
     if (this.#health.bad(error, now, this.#options.random())) await this.#options.onHealth(this.#view, this.name);
-    else if (this.#health.view.message !== message) await this.#options.onWords(this.#view, this.name);
+    else if (this.#health.view.message !== message) await this.#options.onMessage(this.#view, this.name);
     if (!this.#silent && now - this.#health.view.since >= SILENT_AFTER_MS) {
       this.#silent = true;
       await markSilent(this.#ctx);

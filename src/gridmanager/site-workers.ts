@@ -37,7 +37,7 @@ export function keepWays(
   const siteOfToken = new Map<string, string>();
   let node: string | undefined;
   let ways: SiteWays | undefined;
-  let told = 0;
+  let reportedAt = 0;
   let busy = false;
 
   const workersHere = (): ReadonlySet<string> => {
@@ -72,8 +72,8 @@ export function keepWays(
     busy = true;
     look()
       .catch((thrown: unknown) => {
-        if (Date.now() - told < TELL_MS) return;
-        told = Date.now();
+        if (Date.now() - reportedAt < TELL_MS) return;
+        reportedAt = Date.now();
         log('a reverse connection is not open', { site: record.name, error: asError(thrown).message });
       })
       .finally(() => {

@@ -15,7 +15,7 @@ import { placeStreams, stepsAfter, streamsToPlace } from './nothing-to-fetch.ts'
 import { nextPoll } from './pacing.ts';
 import { letForget } from './results-loop.ts';
 import { againOf, runAttributes } from './again.ts';
-import { AT_SITE, eventOf, wordsOf } from './report.ts';
+import { AT_SITE, eventOf, reportMessage } from './report.ts';
 import { suspensionAttributes } from './suspensions.ts';
 
 /** What the work loop remembers between polls; losing it costs one complete poll. */
@@ -227,7 +227,7 @@ async function named(ctx: SiteContext, reports: readonly Report[]): Promise<Read
 /** What a report changes in the job; `undefined` if it brings nothing new. */
 export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Change | undefined {
   const event = eventOf(report, job.state);
-  const message = quoted(wordsOf(report));
+  const message = quoted(reportMessage(report));
   const set: Record<string, string | null> = {};
   if (job.attrs.get('GridJobStatus') !== message) set['GridJobStatus'] = message;
   if ('batchId' in report && report.batchId !== undefined) {

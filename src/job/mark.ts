@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * How far a queue has progressed. A queue has one life per run of its Redis. A site stores the last mark that it was
- * told, which exposes an older copy of the queue, such as a restored backup.
+ * How far a queue has progressed. Each run of its Redis is one incarnation of a queue. A site stores the last mark that
+ * it received, which exposes an older copy of the queue, such as a restored backup.
  */
 export interface QueueMark {
   /** Counts from 1. */
-  readonly life: number;
-  /** That life's unique name, because two copies of one queue have different lives with the same number. */
+  readonly incarnation: number;
+  /** Its unique name, because two copies of one queue have different incarnations with the same number. */
   readonly run: string;
   /** The number of events in the queue so far. */
   readonly events: number;
@@ -24,14 +24,14 @@ export function formatMark(mark: QueueMark, key: string): string {
 
 /** `undefined` if the text is not a mark that was signed with this key. */
 export function parseMark(text: string, key: string): QueueMark | undefined {
-  const [, life, run, events, cluster, signed] = MARK.exec(text) ?? [];
+  const [, incarnation, run, events, cluster, signed] = MARK.exec(text) ?? [];
   if (run === undefined) return undefined;
-  const mark = { life: Number(life), run, events: Number(events), cluster: Number(cluster) };
+  const mark = { incarnation: Number(incarnation), run, events: Number(events), cluster: Number(cluster) };
   return signed === signature(mark, key) ? mark : undefined;
 }
 
-function plain({ life, run, events, cluster }: QueueMark): string {
-  return `${life}:${run}:${events}:${cluster}`;
+function plain({ incarnation, run, events, cluster }: QueueMark): string {
+  return `${incarnation}:${run}:${events}:${cluster}`;
 }
 
 function signature(mark: QueueMark, key: string): string {

@@ -26,7 +26,7 @@ export function wentWell(outcome: Outcome): boolean {
   return outcome.is === 'exited' && outcome.code === 0;
 }
 
-export function outcomeWords(outcome: Outcome): string {
+export function outcomeText(outcome: Outcome): string {
   switch (outcome.is) {
     case 'exited':
       return `exit status ${outcome.code}`;

@@ -81,7 +81,7 @@ export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink
       kept += cost;
       lines.push({ kind, rest, bytes });
     }
-    if (kept + announced > MOST_KEPT) throw new TooLong(`more than ${MOST_KEPT >> 20} MB of words`);
+    if (kept + announced > MOST_KEPT) throw new TooLong(`more than ${MOST_KEPT >> 20} MB of text`);
   }
 }
 

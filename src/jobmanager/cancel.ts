@@ -4,7 +4,7 @@ import type { Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Looker } from './look.ts';
-import { batches, checkComplete, refuse, type JobManagerContext, words, wordsOf } from './site-context.ts';
+import { batches, checkComplete, refuse, type JobManagerContext, words, answerFields } from './site-context.ts';
 
 /** `WAITING`: only what has not started. `FORCE`: jobs that the batch system cannot get rid of. */
 type How = 'TERM' | 'KILL' | 'FORCE' | 'WAITING';
@@ -77,24 +77,24 @@ async function send(
   outcomes: Map<AttemptKey, Outcome>,
 ) {
   const answer = await site.session.exchange('cancel', [words(batch)], [how], 180_000);
-  const [status = '0', said = ''] = wordsOf(answer, 'cancel')[0] ?? [];
-  for (const [key = ''] of wordsOf(answer, 'none')) {
+  const [status = '0', said = ''] = answerFields(answer, 'cancel')[0] ?? [];
+  for (const [key = ''] of answerFields(answer, 'none')) {
     site.view.forget(key as AttemptKey);
     outcomes.set(key as AttemptKey, { ok: true });
   }
-  for (const [key = ''] of how === 'WAITING' ? [] : wordsOf(answer, 'taken')) {
+  for (const [key = ''] of how === 'WAITING' ? [] : answerFields(answer, 'taken')) {
     const entry = site.view.get(key as AttemptKey);
     if (entry !== undefined) entry.cancelled = true;
   }
   if (how === 'WAITING') {
-    for (const [key = ''] of wordsOf(answer, 'taken')) {
+    for (const [key = ''] of answerFields(answer, 'taken')) {
       outcomes.set(key as AttemptKey, refuse('never', 'already-started', `${key} has started at ${site.name}.`));
     }
   }
-  for (const [key = '', n = '0'] of wordsOf(answer, 'fenced')) {
+  for (const [key = '', n = '0'] of answerFields(answer, 'fenced')) {
     if (status === '0' || n === '0') over.add(key as AttemptKey);
   }
-  for (const [key = ''] of wordsOf(answer, 'ended')) over.add(key as AttemptKey);
+  for (const [key = ''] of answerFields(answer, 'ended')) over.add(key as AttemptKey);
   if (status === '0') return;
   // None of these can start any more, but they may still run or be queued.
   const words_ = percentDecode(said).trim().split('\n').at(-1) ?? '';
@@ -121,11 +121,11 @@ export async function forget(
 ): Promise<void> {
   for (const batch of batches(keys, 500)) {
     const answer = await site.session.exchange('forget', [words(batch)], await site.mark(), 600_000);
-    for (const [key = ''] of wordsOf(answer, 'forgot')) {
+    for (const [key = ''] of answerFields(answer, 'forgot')) {
       site.view.forget(key as AttemptKey);
       outcomes.set(key as AttemptKey, { ok: true });
     }
-    for (const [key = ''] of wordsOf(answer, 'failed')) {
+    for (const [key = ''] of answerFields(answer, 'failed')) {
       outcomes.set(
         key as AttemptKey,
         refuse('later', 'site-busy', `${site.name} could not delete the files of ${key}.`),

@@ -75,7 +75,7 @@ function classifyExit(
   if (record === undefined) return unclear(entry, 'no exit record');
   if (!record.disturbed || record.ending.how.kind === 'by-site') return ended(entry, record.ending);
   if (isBack(entry, line, backend) && (entry.backInQueue || lookedAt > entry.exitSeenAt))
-    return queued(entry, line, wordsOf(line));
+    return queued(entry, line, queueMessage(line));
   const again = entry.backInQueue || isSecondOfSameJob(entry);
   // An ordinary end in the queue is that of the second copy, or of a run that never began.
   if (line?.entry.is === 'ended' && !(again && line.entry.by === 'itself'))
@@ -153,7 +153,7 @@ function classifyStarted(
       if (!entry.backInQueue && lookedAt - Math.max(line.since, entry.ownerSeenAt) < RECORD_MS) {
         return { ...running(entry, line), action: 'look', restless: true };
       }
-      if (isBack(entry, line, backend)) return queued(entry, line, wordsOf(line));
+      if (isBack(entry, line, backend)) return queued(entry, line, queueMessage(line));
       if (state.is === 'held' && state.by !== undefined)
         return { ...bySite(entry, state.by, state.message), action: 'prune' };
       return { ...bySite(entry, 'requeued', requeued(line).message), action: 'prune' };
@@ -236,14 +236,14 @@ const STARTED_AGAIN: Verdict & { readonly by: SiteCause } = {
   message: 'the site ended it and put it back into its queue; it was not started again',
 };
 
-function wordsOf({ entry }: QueueLine): string {
+function queueMessage({ entry }: QueueLine): string {
   return 'message' in entry ? entry.message : '';
 }
 
 function requeued(line: QueueLine): Verdict {
-  const words = wordsOf(line);
-  if (line.entry.is === 'held' && line.entry.by !== undefined) return { by: line.entry.by, message: words };
-  return { by: 'requeued', message: words };
+  const message = queueMessage(line);
+  if (line.entry.is === 'held' && line.entry.by !== undefined) return { by: line.entry.by, message };
+  return { by: 'requeued', message };
 }
 
 /** Without a record, an ordinary end has an unknown cause. */

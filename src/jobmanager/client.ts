@@ -34,7 +34,7 @@ import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
 import { readAudit, readSteps } from './site-report.ts';
-import { checkComplete, ofAsked, type JobManagerContext, wordsOf } from './site-context.ts';
+import { checkComplete, ofAsked, type JobManagerContext, answerFields } from './site-context.ts';
 import { upload } from './upload.ts';
 import { View } from './view.ts';
 
@@ -226,7 +226,7 @@ class ShellSite implements AuditableSite {
 
   async capacity(): Promise<Capacity> {
     const answer = await this.#site.session.exchange('capacity', ['']);
-    const [status, line = ''] = wordsOf(answer, 'capacity')[0] ?? [];
+    const [status, line = ''] = answerFields(answer, 'capacity')[0] ?? [];
     return (status === '0' ? this.#site.backend.capacityOf?.(percentDecode(line).trim()) : undefined) ?? {};
   }
 

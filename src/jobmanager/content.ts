@@ -42,7 +42,7 @@ export class Content {
   readonly #waiting: { readonly bytes: number; readonly go: () => void }[] = [];
   readonly #stop = new AbortController();
   #running = 0;
-  #toldAt = 0;
+  #reportedAt = 0;
 
   constructor(options: ContentOptions) {
     this.#options = options;
@@ -133,11 +133,11 @@ export class Content {
     if (!coming) return;
     coming.resumed ??= done;
     coming.done = done;
-    if (performance.now() - this.#toldAt >= TELL_MS) this.#tell();
+    if (performance.now() - this.#reportedAt >= TELL_MS) this.#tell();
   }
 
   #tell(): void {
-    this.#toldAt = performance.now();
+    this.#reportedAt = performance.now();
     const all = [...this.#coming.values()].filter(({ end }) => end === undefined);
     this.#options.tell(
       all.map(({ blob, done, resumed = done, since }) => ({

@@ -26,7 +26,7 @@ export function entering({ agentId, scratch, ours = 1 }: AgentPlace, how: { read
 
 let text: string | undefined;
 
-/** The reason for a refusal, in words. */
-export function refusedWords(lines: readonly string[]): string | undefined {
+/** The reason for a refusal. */
+export function refusalReason(lines: readonly string[]): string | undefined {
   return lines.flatMap((line) => /gryphus-refuses (.*)$/.exec(line)?.[1] ?? [])[0];
 }

@@ -15,7 +15,7 @@ import type { Answer } from './answer.ts';
 import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
-import { batches, type JobManagerContext, words, wordsOf } from './site-context.ts';
+import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
 import { SmallFiles } from './small-files.ts';
 
 const BATCH = 128;
@@ -94,15 +94,15 @@ async function fetchBatch(
   });
   const answer = await site.session.exchange('fetch', [words(batch.flatMap(wishes))], [SMALL_BLOCKS], 600_000, sink);
   sink.check();
-  for (const [key = ''] of wordsOf(answer, 'gone')) {
+  for (const [key = ''] of answerFields(answer, 'gone')) {
     const at = progress.get(key);
     if (at) at.gone = true;
   }
-  for (const [key = '', name = ''] of wordsOf(answer, 'missing')) {
+  for (const [key = '', name = ''] of answerFields(answer, 'missing')) {
     const at = progress.get(key);
     if (at && isOf(at.request, unescape(name))) at.missing.push(unescape(name));
   }
-  for (const [key = '', is = '', word = ''] of wordsOf(answer, 'odd')) {
+  for (const [key = '', is = '', word = ''] of answerFields(answer, 'odd')) {
     const at = progress.get(key);
     const name = at?.asked(percentDecode(word));
     if (at && name !== undefined && at.odd.length < MOST_TOLD)
@@ -120,7 +120,7 @@ async function fetchBatch(
     at.to.files.push({ ...file, ...mode });
   }
   const large = new Map<Progress, Large[]>();
-  for (const name of wordsOf(answer, 'big').flat()) {
+  for (const name of answerFields(answer, 'big').flat()) {
     const at = placeOf(progress, name);
     if (at === undefined) continue;
     const file = { ...at.file, ...modeOf(name), plain: percentDecode(name) };
@@ -166,9 +166,9 @@ type FileMode = Pick<FetchedFile, 'executable' | 'mode'>;
 
 /** Modes by the names in the answer. The streams' modes are ours. */
 function modes(answer: Answer): (name: string) => FileMode {
-  const executables = new Set(wordsOf(answer, 'executable').flat());
+  const executables = new Set(answerFields(answer, 'executable').flat());
   const chosen = new Map<string, number>();
-  for (const [bit = '', name = ''] of wordsOf(answer, 'bit')) {
+  for (const [bit = '', name = ''] of answerFields(answer, 'bit')) {
     chosen.set(name, (chosen.get(name) ?? 0) | (Number.parseInt(bit, 8) & PERMISSIONS));
   }
   return (name) => {
@@ -261,11 +261,11 @@ async function bring(
   const full = new AbortController();
   let error: unknown;
   let looking = false;
-  let told: { readonly done: number; readonly total: number } | undefined;
+  let announced: { readonly done: number; readonly total: number } | undefined;
   const look = async (): Promise<void> => {
-    if (!told || looking) return;
+    if (!announced || looking) return;
     looking = true;
-    await keepFloor(dirname(path), told.total - told.done).catch((thrown: unknown) => {
+    await keepFloor(dirname(path), announced.total - announced.done).catch((thrown: unknown) => {
       error = thrown;
       full.abort();
     });
@@ -276,8 +276,8 @@ async function bring(
     await transport.get(source, path, {
       signal: AbortSignal.any([signal, full.signal]),
       onProgress: (done, total) => {
-        const first = told === undefined;
-        told = { done, total };
+        const first = announced === undefined;
+        announced = { done, total };
         if (first) void look();
         onProgress(done, total);
       },
@@ -302,7 +302,7 @@ async function digestThere(site: JobManagerContext, source: string, plain: strin
     if (said.code === 0 && digest !== undefined) return digest;
   }
   const answer = await site.session.exchange('digest', [octalWord(plain)], [], 3_600_000);
-  return wordsOf(answer, 'digest')[0]?.[0];
+  return answerFields(answer, 'digest')[0]?.[0];
 }
 
 async function digestOf(path: string): Promise<string | undefined> {

@@ -6,7 +6,7 @@ import type { Entry } from './entry.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Action } from './classify.ts';
 import { Skew } from './skew.ts';
-import { batches, type JobManagerContext, words, wordsOf } from './site-context.ts';
+import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
 
 /** The most bytes of all streams in one answer. */
 const MOST_CHUNKS = 64 << 20;
@@ -91,7 +91,7 @@ export class Looker {
     const asked = Date.now() / 1000;
     const chunk = Math.min(MOST_DATA, Math.floor(MOST_CHUNKS / (2 * Math.max(1, follow.length))));
     const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, chunk]);
-    const [there] = wordsOf(answer, 'time')[0] ?? [];
+    const [there] = answerFields(answer, 'time')[0] ?? [];
     if (there !== undefined) this.skew.heard(Number(there), asked, Date.now() / 1000);
     this.#acks = view.take(answer, now());
     const error = queueError(answer);
@@ -112,16 +112,16 @@ export class Looker {
     const { session, view, now, backend } = this.#site;
     for (const batch of batches(actions.get('fence') ?? [], 500)) {
       const answer = await session.exchange('fence', [words(batch.map((entry) => `${entry.key}:${entry.submission}`))]);
-      for (const [key = '', n] of wordsOf(answer, 'fenced')) view.fencedBy(key as AttemptKey, Number(n), 'lost');
-      if (wordsOf(answer, 'taken').length > 0) this.listAgain();
+      for (const [key = '', n] of answerFields(answer, 'fenced')) view.fencedBy(key as AttemptKey, Number(n), 'lost');
+      if (answerFields(answer, 'taken').length > 0) this.listAgain();
     }
     let closed = false;
     for (const batch of batches(actions.get('close') ?? [], 500)) {
       const runs = batch.map(({ key, submission, owner }) => `${key}:${submission}/next.${(owner?.run ?? 0) + 1}`);
       const answer = await session.exchange('fence', [words(runs)]);
-      for (const [key = '', name = ''] of wordsOf(answer, 'fenced'))
+      for (const [key = '', name = ''] of answerFields(answer, 'fenced'))
         view.closed(key as AttemptKey, Number(name.split('/next.')[1]));
-      for (const [key = ''] of wordsOf(answer, 'taken')) {
+      for (const [key = ''] of answerFields(answer, 'taken')) {
         view.taken(key as AttemptKey, now());
         this.listAgain();
       }
@@ -156,9 +156,9 @@ export class Looker {
   }
 }
 
-/** Why the queue's answer was not good, in the site's words. */
+/** Why the queue's answer was not good, as the site reported it. */
 function queueError(answer: Answer): string | undefined {
-  const [verdict, status, said = ''] = wordsOf(answer, 'queue')[0] ?? [];
+  const [verdict, status, said = ''] = answerFields(answer, 'queue')[0] ?? [];
   if (verdict !== 'bad') return undefined;
   if (status === '124' || status === '137') return 'its queue command did not answer in time';
   const message = percentDecode(said).trim().split('\n').at(-1);

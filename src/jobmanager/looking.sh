@@ -28,8 +28,8 @@ do_poll() {
 do_capacity() {
   body "$1" >/dev/null
   command -v backend_capacity >/dev/null || return 0
-  words=$(backend_capacity 2>/dev/null </dev/null)
-  say "capacity $? $(printf %s "$words" | encoded)"
+  answer=$(backend_capacity 2>/dev/null </dev/null)
+  say "capacity $? $(printf %s "$answer" | encoded)"
 }
 
 # Prints the difference to the previous answer; only a good answer, recognized by its heading, counts.

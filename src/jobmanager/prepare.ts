@@ -2,7 +2,15 @@ import type { Backend } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptSpec, Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import { batches, checkComplete, refuse, type JobManagerContext, unwritten, words, wordsOf } from './site-context.ts';
+import {
+  batches,
+  checkComplete,
+  refuse,
+  type JobManagerContext,
+  unwritten,
+  words,
+  answerFields,
+} from './site-context.ts';
 import { adLines, blobsOf, specLines, unfit } from '../site/spec-lines.ts';
 import { sendBlobs } from './send-blobs.ts';
 
@@ -39,12 +47,13 @@ async function prepareBatch(
     const names = [...[...blobs.keys()].map((sha) => `blob:${sha}`), ...left.map((spec) => spec.key)];
     const body = records(left, site.backend);
     const answer = await site.session.exchange('prepare', [words(names), body], await site.mark());
-    for (const [key = ''] of wordsOf(answer, 'ok')) {
+    for (const [key = ''] of answerFields(answer, 'ok')) {
       outcomes.set(key as AttemptKey, { ok: true });
       site.view.prepared(key as AttemptKey);
     }
-    for (const [key = '', why] of wordsOf(answer, 'failed')) outcomes.set(key as AttemptKey, unwritten(site.name, why));
-    const missing = wordsOf(answer, 'missing').flatMap(([sha = '']) => blobs.get(sha) ?? []);
+    for (const [key = '', why] of answerFields(answer, 'failed'))
+      outcomes.set(key as AttemptKey, unwritten(site.name, why));
+    const missing = answerFields(answer, 'missing').flatMap(([sha = '']) => blobs.get(sha) ?? []);
     if (missing.length === 0) return;
     const unsent =
       round < ROUNDS
@@ -103,9 +112,9 @@ function withoutArriving(
   outcomes: Map<AttemptKey, Outcome>,
 ): readonly AttemptSpec[] {
   const needed = new Set(specs.flatMap((spec) => blobsOf(spec).map(({ sha256 }) => sha256)));
-  const standing = new Map([...needed].map((sha) => [sha, site.content.look(sha)]));
+  const known = new Map([...needed].map((sha) => [sha, site.content.look(sha)]));
   return specs.filter((spec) => {
-    const [first] = blobsOf(spec).flatMap(({ sha256 }) => standing.get(sha256) ?? []);
+    const [first] = blobsOf(spec).flatMap(({ sha256 }) => known.get(sha256) ?? []);
     if (first === undefined) return true;
     const coming = (path: string) => refuse('later', 'arriving', `its input ${path} is on its way to ${site.name}`);
     outcomes.set(spec.key, 'is' in first ? coming(first.blob.path) : first);

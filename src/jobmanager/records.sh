@@ -123,8 +123,8 @@ do_fence() {
 
 # Body: words TAG of copies that must not run, and would leave at once. Removes them from the queue.
 do_prune() {
-  words=$(backend_cancel TERM "$(body "$1")" 2>&1 </dev/null)
-  say "cancel $? $(printf %s "$words" | encoded)"
+  answer=$(backend_cancel TERM "$(body "$1")" 2>&1 </dev/null)
+  say "cancel $? $(printf %s "$answer" | encoded)"
 }
 
 # Body: words KEY. $2: TERM, KILL or FORCE: no submission of the key can start after this, and running programs are told
@@ -161,8 +161,8 @@ do_cancel() {
   [ -z "$tags" ] || {
     how=$2
     [ "$how" != WAITING ] || how=TERM
-    words=$(backend_cancel "$how" "$tags" 2>&1 </dev/null)
-    say "cancel $? $(printf %s "$words" | encoded)"
+    answer=$(backend_cancel "$how" "$tags" 2>&1 </dev/null)
+    say "cancel $? $(printf %s "$answer" | encoded)"
   }
   crash_point jm.cancel-sent
 }

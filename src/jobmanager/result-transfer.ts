@@ -37,7 +37,7 @@ export class ResultTransfer {
   readonly #coming = new Map<AttemptKey, Coming>();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: ResultTransferOptions) {
     this.#options = options;
@@ -135,11 +135,11 @@ export class ResultTransfer {
     const coming = this.#coming.get(key);
     if (!coming) return;
     coming.now = now;
-    if (performance.now() - this.#toldAt >= TELL_MS) this.#tell();
+    if (performance.now() - this.#reportedAt >= TELL_MS) this.#tell();
   }
 
   #tell(): void {
-    this.#toldAt = performance.now();
+    this.#reportedAt = performance.now();
     this.#options.tell([...this.#coming.values()].flatMap(({ now, end }) => (now && end === undefined ? [now] : [])));
   }
 }

@@ -3,7 +3,7 @@ import { asError, GryphusError } from '../errors.ts';
 import type { Blob, Outcome } from '../site/contract.ts';
 import type { PutOptions } from '../transport/contract.ts';
 import { homeOf } from './hello.ts';
-import { refuse, type JobManagerContext, words, wordsOf } from './site-context.ts';
+import { refuse, type JobManagerContext, words, answerFields } from './site-context.ts';
 
 /** Content up to this size, in bytes, is sent together inside a request. */
 const SMALL = 256 * 1024;
@@ -23,7 +23,7 @@ export async function sendBlobs(site: JobManagerContext, blobs: readonly Blob[])
     const names = words(bundle.map(({ blob }) => `${blob.sha256}:${blob.bytes}`));
     const answer = await site.session.exchange('blobs', [names, Buffer.concat(bundle.map(({ bytes }) => bytes))]);
     const byHash = new Map(bundle.map(({ blob }) => [blob.sha256, blob]));
-    for (const [sha = ''] of wordsOf(answer, 'bad')) failed.set(sha, spoilt(site, byHash.get(sha)));
+    for (const [sha = ''] of answerFields(answer, 'bad')) failed.set(sha, spoilt(site, byHash.get(sha)));
     bundle = [];
     size = 0;
   };
@@ -62,7 +62,7 @@ export async function carryLarge(
   }
   // Reading 100 GB takes a while.
   const answer = await site.session.exchange('admit', [blob.sha256], [], 120_000 + blob.bytes / 10_000);
-  return wordsOf(answer, 'stored').length > 0 ? undefined : spoilt(site, blob);
+  return answerFields(answer, 'stored').length > 0 ? undefined : spoilt(site, blob);
 }
 
 /** The bytes that arrived do not match the hash: the disk there is full, or the file here has changed. */

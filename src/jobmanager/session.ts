@@ -8,7 +8,7 @@ import { oneLine } from '../util/plain-text.ts';
 import { type Answer, type FileSink, NotOurs, readAnswer } from './answer.ts';
 import type { Bundle } from './bundle.ts';
 import { ByteReader, TooLong } from './byte-reader.ts';
-import { type AgentPlace, entering, refusedWords } from './entering.ts';
+import { type AgentPlace, entering, refusalReason } from './entering.ts';
 
 const HELLO_MS = 60_000;
 /** The most that log-in scripts may print, in characters, and the most that is kept of a line of standard error. */
@@ -211,7 +211,7 @@ export class Session {
     const stdin = `${entering(this.#place, { make: true })}${bundle.installer}`;
     const result = await transport.run('exec sh -s', { stdin, timeoutMs: HELLO_MS });
     if (result.code === 0 && result.stdout.toString().trimEnd().endsWith('installed')) return;
-    const refused = refusedWords(result.stderr.toString().split('\n'));
+    const refused = refusalReason(result.stderr.toString().split('\n'));
     if (refused !== undefined) throw refusal(name, refused);
     const message = `${result.stderr.toString()} ${result.stdout.toString()}`.trim().slice(-500);
     const code = result.code === 74 ? 'disk-full' : 'protocol-error';
@@ -298,7 +298,7 @@ class JobManagerDied extends Error {
   }
 
   asGryphusError(site: string, doing: string): GryphusError {
-    const refused = refusedWords(this.#complaints);
+    const refused = refusalReason(this.#complaints);
     if (refused !== undefined) return refusal(site, refused);
     const heard = this.cause instanceof NotOurs ? [this.cause.message] : this.#complaints;
     const message = heard.slice(-5).join(' / ').slice(0, 500);

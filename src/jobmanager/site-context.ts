@@ -38,8 +38,8 @@ export function* batches<T>(all: readonly T[], size: number): Generator<readonly
   for (let i = 0; i < all.length; i += size) yield all.slice(i, i + size);
 }
 
-/** The answer's lines of one kind, split into words. */
-export function wordsOf(answer: Answer, kind: string): string[][] {
+/** The answer's lines of one kind, split into fields. */
+export function answerFields(answer: Answer, kind: string): string[][] {
   return answer.lines.filter((line) => line.kind === kind).map((line) => line.rest.split(' '));
 }
 

@@ -97,7 +97,7 @@ export function readSteps(answer: Answer, noise: string, backend: Backend, now: 
 
 type Reading = (found: string | undefined, backend: Backend, now: number) => { ok: boolean; message: string };
 
-/** Steps whose words are composed here; `found`: what the site said, `undefined` if it found nothing. */
+/** Steps whose message is composed here; `found`: what the site said, `undefined` if it found nothing. */
 const READ: Readonly<Record<string, Reading>> = {
   cores: (found, backend) => {
     const cores = backend.capacityOf?.(found ?? '');

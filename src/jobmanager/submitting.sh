@@ -59,7 +59,7 @@ say_submission() { # $1 key, $2 n
   say "have $1 $2 $flags $batch_id"
 }
 
-refusal() { # of submission $2 of $1: its status, and its words as one word
+refusal() { # of submission $2 of $1: its status, and its message as one word
   {
     IFS= read -r status
     say "$status $(encoded)"
@@ -82,7 +82,7 @@ with_words() {
   "$@"
 }
 
-# If the words in file $1 are about a queue, adds which ones the site has: nobody knows them all by heart.
+# If the message in file $1 are about a queue, adds which ones the site has, so that the user need not look them up.
 add_queues() {
   grep -qiE 'invalid partition|unknown queue|no such queue' "$1" || return 0
   queues_there >>"$1"

@@ -137,7 +137,7 @@ do_probe() { # body: the queue of jobs that name none, or nothing
   check awk "$(printf 'a\n' | LC_ALL=C awk '{ print $1 " ok" }' | grep 'a ok' >/dev/null && echo works)"
   check sha256 "$SHA"
   check bounded "${TIMEOUT:+commands that hang are ended}"
-  if words=$(backend_version 2>&1 </dev/null); then check batch "$words"; else check batch '' "$words"; fi
+  if version=$(backend_version 2>&1 </dev/null); then check batch "$version"; else check batch '' "$version"; fi
   check queue "$(backend_queue 2>|"$T/why" </dev/null | LC_ALL=C awk -v "heading=$QUEUE_HEADING" 'NR == 1 && $1 != heading { bad = 1; exit } END { if (NR && !bad) print NR - 1 " jobs in it" }')" "$(tail -n 3 "$T/why")"
   check clock "$(date +%s)"
   ! command -v backend_capacity >/dev/null || check cores "$(backend_capacity 2>/dev/null </dev/null)"

@@ -56,7 +56,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   let answeredAt = Number.NEGATIVE_INFINITY;
   let reports = new Map<AttemptKey, Report>();
   /** The reports of the last answer, kept until the next poll shows that they were recorded. */
-  let told = new Map<AttemptKey, Report>();
+  let kept = new Map<AttemptKey, Report>();
   let chunks: Chunk[] = [];
   let wake: () => void = () => undefined;
   const followed = new Map<AttemptKey, { stdout: number; stderr: number }>();
@@ -128,7 +128,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       if (of !== String(generation)) {
         const before = generation;
         reports = new Map();
-        told = new Map();
+        kept = new Map();
         chunks = [];
         followed.clear();
         const all = await centralManager.ask({ t: 'all' }, 'reports');
@@ -136,7 +136,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       }
       if (answer !== String(answers)) {
         // The last answer was not recorded: its reports are repeated.
-        reports = new Map([...told, ...reports]);
+        reports = new Map([...kept, ...reports]);
         chunks = [];
         followed.clear();
       }
@@ -147,7 +147,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       if (of !== String(generation))
         throw new GryphusError('site-unreachable', "The connection to the pool's central manager was lost.");
       const fresh = { reports: [...reports.values()], chunks };
-      told = reports;
+      kept = reports;
       reports = new Map();
       chunks = [];
       answers += 1;

@@ -26,7 +26,7 @@ async function main(listen: string): Promise<PortNews> {
   const places = poolPlaces(paths);
   const tokens = new Tokens(places.dir);
   let away = 0;
-  let told = Number.NEGATIVE_INFINITY;
+  let reportedAt = Number.NEGATIVE_INFINITY;
   const { port } = await openPortWay({
     ...parseAddress(listen, 'glidein.listen'),
     centralManager: places.workerSocket,
@@ -37,9 +37,9 @@ async function main(listen: string): Promise<PortNews> {
     descriptors: mostDescriptors(),
     onTurnedAway: (message) => {
       away += 1;
-      if (performance.now() - told < TELL_MS) return;
+      if (performance.now() - reportedAt < TELL_MS) return;
       log.info({ message, times: away }, 'refused at the port');
-      told = performance.now();
+      reportedAt = performance.now();
       away = 0;
     },
   });

@@ -8,14 +8,14 @@ export async function queueMark(db: Connection): Promise<QueueMark> {
 
 /**
  * Where this queue diverged from the one that made the mark: the last cluster id that both know. `undefined` if this
- * queue was itself at the mark, or has had so many lives since that it cannot tell.
+ * queue was itself at the mark, or has had so many incarnations since that it cannot tell.
  */
 export async function divergence(db: Connection, seen: QueueMark): Promise<number | undefined> {
-  const { now, past, began } = await look(db, seen.life);
-  if (seen.life === now.life && seen.run === now.run)
+  const { now, past, began } = await look(db, seen.incarnation);
+  if (seen.incarnation === now.incarnation && seen.run === now.run)
     return seen.events > now.events ? Math.min(now.cluster, seen.cluster) : undefined;
-  // This queue never had that life, so the two diverged when its current life began.
-  if (seen.life >= now.life) return began;
+  // This queue never had that incarnation, so the two diverged when its current incarnation began.
+  if (seen.incarnation >= now.incarnation) return began;
   if (past === undefined) return undefined;
   if (past.run !== seen.run) return began;
   return seen.events > past.events ? past.cluster : undefined;
@@ -28,19 +28,19 @@ export async function skipClusters(db: Connection, upTo: number): Promise<void> 
 
 interface Looked {
   readonly now: QueueMark;
-  /** At the end of that life. */
-  readonly past: Omit<QueueMark, 'life'> | undefined;
-  /** The last cluster id when the current life began. */
+  /** At the end of that incarnation. */
+  readonly past: Omit<QueueMark, 'incarnation'> | undefined;
+  /** The last cluster id when the current incarnation began. */
   readonly began: number;
 }
 
-async function look(db: Connection, life: number | ''): Promise<Looked> {
+async function look(db: Connection, incarnation: number | ''): Promise<Looked> {
   const info = await db.run((redis) => redis.info('server'));
   const run = /^run_id:([A-Za-z0-9]+)/m.exec(info)?.[1] ?? '0';
-  const answer = ((await db.script('life', [run, life])) as (string | number)[]).map(String);
+  const answer = ((await db.script('incarnation', [run, incarnation])) as (string | number)[]).map(String);
   const [now = '', name = '', events = '', cluster = '', past = '', had = '', last = '', began = ''] = answer;
   return {
-    now: { life: Number(now), run: name, events: Number(events), cluster: Number(cluster) },
+    now: { incarnation: Number(now), run: name, events: Number(events), cluster: Number(cluster) },
     past: past === '' ? undefined : { run: past, events: Number(had), cluster: Number(last) },
     began: Number(began),
   };

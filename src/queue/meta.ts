@@ -25,7 +25,7 @@ export async function openMeta(db: Connection, now: () => number): Promise<strin
   }
   if (version === '1') await upgrade(db, now());
   const agent = version && known ? known : await makeAgent(db, key);
-  // If the server was restarted, this begins another life of the queue, before anything in it is changed.
+  // If the server was restarted, this begins another incarnation of the queue before anything in it is changed.
   await queueMark(db);
   return agent;
 }

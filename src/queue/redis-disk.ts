@@ -15,7 +15,7 @@ export function diskIsFull(stateDir: string): boolean {
   }
   // With `appendfsync always`, Redis exits at the first write that fails.
   return /Short write while writing to the AOF|No space left|quota exceeded/i.test(
-    lastWords(serverPlace({ stateDir }).log),
+    latestLog(serverPlace({ stateDir }).log),
   );
 }
 
@@ -36,7 +36,7 @@ export function refuseFullDisk(stateDir: string): void {
 }
 
 /** The log of the latest server. */
-export function lastWords(log: string): string {
+export function latestLog(log: string): string {
   try {
     const all = readFileSync(log, 'utf8').slice(-4000);
     return all.slice(Math.max(0, all.lastIndexOf('is starting')));

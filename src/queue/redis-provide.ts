@@ -34,7 +34,7 @@ export async function provideRedis({ stateDir, onFetch }: Options): Promise<stri
   });
   try {
     if (fetchedServer(stateDir) === undefined) {
-      await told(onFetch, 'fetching', (onPercent) => fetchInto(stateDir, onPercent));
+      await reported(onFetch, 'fetching', (onPercent) => fetchInto(stateDir, onPercent));
     } else if (waited) onFetch?.({ step: 'done', percent: 100 });
     return join(fetchedDir(stateDir), 'redis-server');
   } finally {
@@ -54,12 +54,12 @@ export async function installRedis({ server, onFetch }: Options): Promise<void> 
       suggestions: ['Unless told to install it, Gryphus fetches its own Redis.', howToInstall()],
     });
   }
-  await told(onFetch, 'installing', aptInstall).catch((thrown: unknown) => {
+  await reported(onFetch, 'installing', aptInstall).catch((thrown: unknown) => {
     throw noRedis(`redis-server could not be installed: ${asError(thrown).message}`, thrown);
   });
 }
 
-async function told(
+async function reported(
   onFetch: Options['onFetch'],
   step: 'fetching' | 'installing',
   work: (onPercent: (percent: number) => void) => Promise<void>,

@@ -7,7 +7,7 @@ import { readPid } from '../util/pid-file.ts';
 import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { writeWhole } from '../util/private-file.ts';
-import { diskIsFull, lastWords, refuseFullDisk } from './redis-disk.ts';
+import { diskIsFull, latestLog, refuseFullDisk } from './redis-disk.ts';
 import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
@@ -221,7 +221,7 @@ function failedStart(place: ServerPlace, ended: number): GryphusError {
       suggestions: [`See ${place.log}; \`gryphus down\` stops it.`],
     });
   }
-  const message = lastWords(place.log).trim().split('\n').at(-1) ?? '';
+  const message = latestLog(place.log).trim().split('\n').at(-1) ?? '';
   return new GryphusError(
     'queue-unavailable',
     `Redis does not start${ended > 0 ? ` (exit status ${ended})` : ''}${message ? `: ${message}` : '.'}`,

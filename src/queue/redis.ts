@@ -16,7 +16,7 @@ const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
   'find',
   'intern',
-  'life',
+  'incarnation',
   'next',
   'next-candidates',
   'publish',

@@ -13,7 +13,7 @@ export type ScriptName =
   | 'intern'
   | 'kv'
   | 'lease'
-  | 'life'
+  | 'incarnation'
   | 'materialize'
   | 'next'
   | 'next-candidates'

@@ -14,11 +14,11 @@ export async function tellSending(
 ): Promise<void> {
   const table = TRANSFERS_OF[way];
   // Only for display: if the queue is unavailable, the next update replaces this one.
-  const told = all.length === 0 ? table.delete(queue.kv, place) : table.set(queue.kv, place, { at: Date.now(), all });
-  await told.catch(() => undefined);
+  const saved = all.length === 0 ? table.delete(queue.kv, place) : table.set(queue.kv, place, { at: Date.now(), all });
+  await saved.catch(() => undefined);
 }
 
 export async function sendingOf(queue: Pick<Queue, 'kv'>, way: Way, place: string): Promise<readonly Sending[]> {
-  const told = await TRANSFERS_OF[way].get(queue.kv, place);
-  return told && Math.abs(Date.now() - told.at) < STALE_MS ? told.all : [];
+  const published = await TRANSFERS_OF[way].get(queue.kv, place);
+  return published && Math.abs(Date.now() - published.at) < STALE_MS ? published.all : [];
 }

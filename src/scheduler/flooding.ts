@@ -53,14 +53,16 @@ export async function floodJobs(jobs: readonly JobRecord[], options: FloodOption
     return record ? [{ id: job.id, event: 'opened', manager: managerOf(job, record), site }] : [];
   });
   if (steps.length > 0) await queue.candidates.step(steps, lease);
-  const words = new Map(known.map(({ id, refused }) => [formatJobId(id), refused.map((one) => one.message).join(' ')]));
+  const reasons = new Map(
+    known.map(({ id, refused }) => [formatJobId(id), refused.map((one) => one.message).join(' ')]),
+  );
   await queue.transitionMany(
     hopeless.map(({ id }) => ({
       id,
       event: 'refused',
       from: 'idle',
       set: {
-        HoldReason: quoted(`Every suitable site refused it. ${words.get(formatJobId(id)) ?? ''}`.trim()),
+        HoldReason: quoted(`Every suitable site refused it. ${reasons.get(formatJobId(id)) ?? ''}`.trim()),
         HoldReasonCode: String(GRID_FAILED),
         HoldReasonSubCode: '0',
       },

@@ -11,7 +11,7 @@ import type { UserLogs } from './user-logs/user-logs.ts';
 
 export interface LogListenerOptions {
   readonly queue: Pick<Queue, 'get'>;
-  readonly logs: Pick<UserLogs, 'told' | 'append'>;
+  readonly logs: Pick<UserLogs, 'accepted' | 'append'>;
   /** This machine's name, for the submit event. */
   readonly host: string;
   /** HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS. */
@@ -34,7 +34,7 @@ export class LogListener implements Listener {
   async hear(heard: readonly EventEntry[]): Promise<void> {
     const [first] = heard;
     if (!first) return;
-    const done = [this.#options.logs.told(first.id), this.#written];
+    const done = [this.#options.logs.accepted(first.id), this.#written];
     const fresh = pieces(heard).filter(({ id }) => done.every((upTo) => upTo === undefined || isLater(id, upTo)));
     for (const some of portions(fresh)) {
       const texts = await this.#texts(some.map(({ event }) => event));

@@ -76,19 +76,19 @@ export class Patience {
     const { stop } = this.#options;
     const what = `telling ${listener.constructor.name} of events`;
     for (let turn = 1; turn <= TELLINGS; turn++) {
-      const told = await this.with(what, async () => {
+      const delivered = await this.with(what, async () => {
         await listener.hear(entries);
         return true;
       });
-      if (told === true) return true;
+      if (delivered === true) return true;
       if (stop.signal.aborted) return false;
       await pause(this.waitMs(what), stop.signal);
     }
     const mayPass = (thrown: unknown) => !stop.signal.aborted && !endsProcess(thrown);
     const each = () => narrowing(entries, (some) => this.#waiting(() => listener.hear(some)), mayPass);
-    const told = await this.with(`${what}, one by one`, each);
-    if (!told) return false;
-    for (const [{ id, event }, thrown] of told.failed) {
+    const delivered = await this.with(`${what}, one by one`, each);
+    if (!delivered) return false;
+    for (const [{ id, event }, thrown] of delivered.failed) {
       const which = `the event ${id} (${event.type}), which is skipped`;
       this.failed(`telling ${listener.constructor.name} of ${which}`, thrown);
     }

@@ -4,7 +4,7 @@ import { PORT_NEWS } from '../pool/port-news.ts';
 
 const AGAIN_MS = 3000;
 /** How often the log says that the port is not available, milliseconds. */
-const TOLD_MS = 60_000;
+const REPORT_MS = 60_000;
 
 /** Manages the process that listens on the agent's port for workers. */
 export class PortKeeper {
@@ -12,7 +12,7 @@ export class PortKeeper {
   #child: ChildProcess | undefined;
   #listen: string | undefined;
   #endedAt = Number.NEGATIVE_INFINITY;
-  #toldAt = Number.NEGATIVE_INFINITY;
+  #reportedAt = Number.NEGATIVE_INFINITY;
 
   constructor(log: (message: string, facts?: object) => void) {
     this.#log = log;
@@ -51,7 +51,7 @@ export class PortKeeper {
   }
 
   #trouble(message: string): void {
-    if (performance.now() - this.#toldAt > TOLD_MS) this.#log(message);
-    this.#toldAt = performance.now();
+    if (performance.now() - this.#reportedAt > REPORT_MS) this.#log(message);
+    this.#reportedAt = performance.now();
   }
 }

@@ -63,7 +63,7 @@ export type HostKeyVerdict =
   | { readonly kind: 'bad-certificate'; readonly reason: string };
 
 /**
- * Judges the key that a host presented. `name` is `host` or `[host]:port`; as in OpenSSH, a key known for the plain
+ * Classifies the key that a host presented. `name` is `host` or `[host]:port`; as in OpenSSH, a key known for the plain
  * host is valid for each of its ports. `now` is in seconds since 1970.
  */
 export function checkHostKey(entries: readonly KnownHost[], name: string, key: Buffer, now: number): HostKeyVerdict {

@@ -21,11 +21,11 @@ export async function startedInTime<T>(
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      const words = oneLine(said().trim().slice(-300));
+      const message = oneLine(said().trim().slice(-300));
       const what = `${label} does not answer: its login shell ran no command within ${limitMs / 1000} s`;
       giveUp();
       reject(
-        new GryphusError('timeout', `${what}${words === '' ? '' : `; it said: ${words}`}.`, {
+        new GryphusError('timeout', `${what}${message === '' ? '' : `; it said: ${message}`}.`, {
           suggestions: [`Check that this works by hand: ssh ${label} /bin/sh -c true`],
         }),
       );

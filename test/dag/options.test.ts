@@ -6,7 +6,7 @@ import { readyDag } from '../../src/client/dag-submit.ts';
 import type { DagRun } from '../../src/dag/manager/prepare.ts';
 import type { NodeSubmit } from '../../src/dag/manager/world.ts';
 import { subdagDescription } from '../../src/dag/subdag.ts';
-import { type DagOrder, orderWords, readOrder } from '../../src/dag/words.ts';
+import { type DagOrder, orderArguments, readOrder } from '../../src/dag/words.ts';
 
 let dir = '';
 beforeEach(() => {
@@ -41,7 +41,7 @@ describe('the words that a manager is told', () => {
       autoRescue: false,
       includeEnv: ['A', 'B*'],
     };
-    expect(readOrder(orderWords(order))).toEqual(order);
+    expect(readOrder(orderArguments(order))).toEqual(order);
   });
 });
 

@@ -10,13 +10,13 @@ const asked = (service: string, resources: Partial<Parameters<typeof jobRsl>[0][
     ...facts,
     resources: { cpus: 1, ...NONE, ...resources },
     batch: { extraArgs: [], ...batch },
-    words: gramAdapter(service).words,
+    rslNames: gramAdapter(service).rslNames,
   });
   return /\(job_type="single"\)(.*)\(save_state="yes"\)\(two_phase=\d+\)(.*)$/.exec(rsl)?.slice(1).join(' ');
 };
 
 describe("GRAM's request for a job", () => {
-  it('says what the job asks for in the words of the service', () => {
+  it('says what the job asks for by the names that the service knows', () => {
     const much = { cpus: 4, memoryMb: 2000, walltimeSeconds: 90 };
     expect(asked('jobmanager-pbs', much)).toBe('(count=4)(max_memory=2000)(max_wall_time=2) ');
     expect(asked('jobmanager-slurm', much)).toBe('(count=4)(host_count=1)(max_memory=2000)(max_wall_time=2) ');

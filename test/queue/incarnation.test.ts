@@ -26,7 +26,7 @@ it('a queue knows each mark that it made itself, over any number of starts of it
     await submit(queue);
     marks.push(await queue.mark());
   }
-  expect(marks.map(({ life }) => life)).toEqual([1, 1, 2, 2, 3, 3, 4]);
+  expect(marks.map(({ incarnation }) => incarnation)).toEqual([1, 1, 2, 2, 3, 3, 4]);
   for (const mark of marks) expect(await queue.divergence(mark)).toBeUndefined();
 });
 

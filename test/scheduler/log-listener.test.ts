@@ -26,7 +26,7 @@ class World {
         },
       },
       logs: {
-        told: (from) => (this.accepted?.from === from ? this.accepted.last : undefined),
+        accepted: (from) => (this.accepted?.from === from ? this.accepted.last : undefined),
         append: async (batch) => {
           if (this.batches.length >= this.failsAfter) throw new Error('the process died');
           this.batches.push(batch);

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { Errors, Parser } from '@oclif/core';
 import { condorHabits } from '../../src/commands/argv.ts';
 import { Submit } from '../../src/commands/submit.ts';
-import { submitTold, type Told } from '../../src/commands/submit-words.ts';
+import { submitArguments, type SubmitArguments } from '../../src/commands/submit-words.ts';
 import { describe } from '../../src/enqueue/enqueue.ts';
 import { GryphusError } from '../../src/errors.ts';
 import { type Cluster, fullAds, parseSubmit, type SubmitRequest } from '../../src/submit/api.ts';
@@ -54,7 +54,7 @@ export interface Answer {
 }
 
 /** The command line, parsed as the command parses it. */
-async function fromArguments({ argv = [], flags }: CorpusCase): Promise<Told> {
+async function fromArguments({ argv = [], flags }: CorpusCase): Promise<SubmitArguments> {
   const words = flags?.includes('nojobsub')
     ? argv
     : flags?.includes('subfirst')
@@ -62,7 +62,7 @@ async function fromArguments({ argv = [], flags }: CorpusCase): Promise<Told> {
       : [...argv, 'job.sub'];
   const ours = condorHabits(['submit', '-dry-run:full', 'out.ads', ...words], { submit: Submit }).slice(1);
   const parsed = await Parser.parse(ours, { flags: Submit.flags, args: {}, strict: false });
-  return submitTold(parsed.argv as string[], parsed.flags);
+  return submitArguments(parsed.argv as string[], parsed.flags);
 }
 
 /** Writes a case's files to a directory, and reads its description there. */

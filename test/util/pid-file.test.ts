@@ -31,10 +31,10 @@ describe('a pid file', () => {
 
   it('is read by nobody but readPid', () => {
     const root = resolve(import.meta.dirname, '../..');
-    const files = ['src', 'test', 'bench'].flatMap((room) =>
-      readdirSync(join(root, room), { recursive: true, encoding: 'utf8' })
+    const files = ['src', 'test', 'bench'].flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts') || name.endsWith('.mjs'))
-        .map((name) => join(room, name)),
+        .map((name) => join(folder, name)),
     );
     const strangers = files.filter(
       (file) =>

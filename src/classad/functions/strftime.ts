@@ -56,8 +56,8 @@ function isoWeek(year: number, yearDay: number, weekDay: number): { week: number
 
 /** mktime(3): the clock is in the local zone. */
 function epoch(clock: Clock): number {
-  const told = instantOf(clock);
-  return told - localOffset(told - localOffset(told));
+  const local = instantOf(clock);
+  return local - localOffset(local - localOffset(local));
 }
 
 /** strftime(3) in the C locale with glibc's extensions (flags `_ - 0 ^ #`, a width). */

@@ -33,15 +33,15 @@ removed in both cases.`);
     const wrong = jobs.find((one) => !/^\d+(\.\d+)?$/.test(one));
     if (wrong !== undefined) throw new GryphusError('usage', `'${wrong}' is neither a job nor a cluster.`);
     await this.withGryphus(flags, async (gryphus) => {
-      const told = await (await gryphus.glideins()).stop(
+      const stopped = await (await gryphus.glideins()).stop(
         { jobs, ...(flags.site === undefined ? {} : { site: flags.site }) },
         flags.drain,
       );
       const what = flags.drain ? 'told to end once their running jobs have ended' : 'removed';
-      if (told.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
-      if (told.length === 0) process.exitCode = 1;
-      if (flags.json) return void process.stdout.write(`${JSON.stringify(told.map(({ job }) => job))}\n`);
-      process.stdout.write(`${told.length} ${told.length === 1 ? 'glidein' : 'glideins'} ${what}.\n`);
+      if (stopped.length === 0 && flags.site !== undefined) await (await this.configuration(flags)).site(flags.site);
+      if (stopped.length === 0) process.exitCode = 1;
+      if (flags.json) return void process.stdout.write(`${JSON.stringify(stopped.map(({ job }) => job))}\n`);
+      process.stdout.write(`${stopped.length} ${stopped.length === 1 ? 'glidein' : 'glideins'} ${what}.\n`);
     });
   }
 }

@@ -40,13 +40,13 @@ export function actionLines(order: Order, target: Selection, results: readonly A
   }
   const done = results.filter((one) => one.result === 'done');
   const which = whichOf(target);
-  const others = countWords(results.filter((one) => one.result !== 'done'));
+  const others = countText(results.filter((one) => one.result !== 'done'));
   if (done.length === 0) {
     return [{ ok: false, line: `Couldn't find/${order} all jobs${which}${others === '' ? '' : ` (${others})`}` }];
   }
   const what = [...new Set(done.map(({ message }) => message))];
   const [only = ''] = what;
-  const some = what.length === 1 ? counted(done.length, 'job') : countWords(done);
+  const some = what.length === 1 ? counted(done.length, 'job') : countText(done);
   return [
     {
       ok: true,
@@ -56,7 +56,7 @@ export function actionLines(order: Order, target: Selection, results: readonly A
 }
 
 /** For example `3 already held, 1 not possible now: the job is running`. */
-function countWords(results: readonly ActionResult[]): string {
+function countText(results: readonly ActionResult[]): string {
   const counts = new Map<string, number>();
   for (const { message } of results) counts.set(message, (counts.get(message) ?? 0) + 1);
   return [...counts].map(([message, n]) => `${n} ${message}`).join(', ');

@@ -1,5 +1,5 @@
 import type { JobView } from '../../index.ts';
-import { OUTCOME_ATTRIBUTES, outcomeOf, outcomeWords, wentWell } from '../../job/outcome.ts';
+import { OUTCOME_ATTRIBUTES, outcomeOf, outcomeText, wentWell } from '../../job/outcome.ts';
 
 /** Counts the outcomes of jobs. */
 export class Tally {
@@ -11,7 +11,7 @@ export class Tally {
   add({ state, ad }: Pick<JobView, 'state' | 'ad'>): void {
     this.#seen += 1;
     const outcome = outcomeOf(state, { get: (name) => ad[name] });
-    const message = outcomeWords(outcome);
+    const message = outcomeText(outcome);
     if (wentWell(outcome)) this.#well += 1;
     else this.#others.set(message, (this.#others.get(message) ?? 0) + 1);
   }

@@ -81,8 +81,8 @@ function othersLine(site: string, { agent, jobs, ended, queued, oldest, newest }
     ...(newest === undefined ? [] : [`the last of ${spanText(now - newest)} ago`]),
     ...(oldest === undefined || newest === oldest ? [] : [`the first of ${spanText(now - oldest)} ago`]),
   ];
-  const told = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
-  return `${site} also holds ${counted(jobs, 'job')} of another agent, ${agent}${told}.`;
+  const details = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+  return `${site} also holds ${counted(jobs, 'job')} of another agent, ${agent}${details}.`;
 }
 
 function whyNot({ where, unadoptable }: AuditedAttempt): string {

@@ -25,23 +25,23 @@ export function tell(
   if (found.is !== 'good') {
     const about =
       found.is === 'ended' ? `${end}` : found.is === 'early' ? `${credential.start}` : (memory.good ?? 'never');
-    const told = say(`${name} ${found.is} ${about}`, found.is === 'ended' ? 'ended' : 'broken', [], found.why);
-    return { actions: told.actions, memory: { ...memory, given: told.given, fell: true } };
+    const said = say(`${name} ${found.is} ${about}`, found.is === 'ended' ? 'ended' : 'broken', [], found.why);
+    return { actions: said.actions, memory: { ...memory, given: said.given, fell: true } };
   }
   const times = end === undefined ? [] : reached(alarmTimes(credential, config), end, now);
   const due = times.map((one) => `${name} ends ${end} ${one}`);
   if (memory.fell) {
     // This message names the end, so no other warning is needed.
-    const told = say(`${name} fresh ${version}`, 'fresh', due);
-    return { actions: told.actions, memory: { ...memory, given: told.given, fell: false } };
+    const said = say(`${name} fresh ${version}`, 'fresh', due);
+    return { actions: said.actions, memory: { ...memory, given: said.given, fell: false } };
   }
   const { failures, problem } = memory.renewal;
   // A credential that renews itself is only worth a warning once that fails.
   if (credential.renews && failures === 0) return { actions: [], memory };
   const last = due.at(-1);
   if (last === undefined) return { actions: [], memory };
-  const told = say(last, failures > 0 ? 'renewal-failing' : 'ending', due, problem);
-  return { actions: told.actions, memory: { ...memory, given: told.given } };
+  const said = say(last, failures > 0 ? 'renewal-failing' : 'ending', due, problem);
+  return { actions: said.actions, memory: { ...memory, given: said.given } };
 }
 
 function newsOf(

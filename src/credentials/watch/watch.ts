@@ -116,9 +116,9 @@ function lookAt(
   const { end } = credential;
   if (end !== undefined) times.push(...alarmTimes(credential, config).map((one) => end - one));
   if (clear) {
-    const told = tell(credential, found, users, memory, now, config);
-    memory = told.memory;
-    actions.push(...told.actions);
+    const said = tell(credential, found, users, memory, now, config);
+    memory = said.memory;
+    actions.push(...said.actions);
   }
   return { actions, memory, times, settled: clear ? found : undefined };
 }

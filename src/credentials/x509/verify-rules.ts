@@ -57,11 +57,11 @@ export function checkAlone(one: Certificate, { now, skew = DEFAULT_SKEW }: Verif
     );
   }
   if (now > one.notAfter + skew) throw new ChainRefusal('expired', `${who} ended at ${timeText(one.notAfter)}.`);
-  const strange = one.extensions.find((extension) => extension.critical && !UNDERSTOOD.includes(extension.oid));
-  if (strange !== undefined) {
+  const unknown = one.extensions.find((extension) => extension.critical && !UNDERSTOOD.includes(extension.oid));
+  if (unknown !== undefined) {
     throw new ChainRefusal(
       'unknown-extension',
-      `${who} has the critical extension ${strange.oid}, which Gryphus does not understand.`,
+      `${who} has the critical extension ${unknown.oid}, which Gryphus does not understand.`,
     );
   }
 }

@@ -21,7 +21,7 @@ type NodeModifier = Extract<Command, { readonly node: string }>;
 
 const KIND_WORD = ['JOB', 'FINAL', 'PROVISIONER', 'SERVICE'] as const;
 
-function kindWord(table: NodeTable, node: number): string {
+function kindName(table: NodeTable, node: number): string {
   return KIND_WORD[table.kind[node] ?? 0] ?? 'JOB';
 }
 
@@ -47,7 +47,7 @@ function nodesNamed(context: ApplyContext, name: string): readonly number[] {
 
 function onlyJobs(context: ApplyContext, node: number, whatNot: string): void {
   if (context.table.isPlainJob(node)) return;
-  throw new Complaint(`${kindWord(context.table, node)} node ${context.table.names[node]} ${whatNot}`);
+  throw new Complaint(`${kindName(context.table, node)} node ${context.table.names[node]} ${whatNot}`);
 }
 
 /** Carries out one command about nodes. Throws a Complaint if it cannot. */
@@ -113,7 +113,7 @@ export function applyModifier(command: NodeModifier, context: ApplyContext): voi
     case 'done': {
       const node = findNode(context, command.node);
       if (table.isPlainJob(node)) table.setFlag(node, FLAG.finished);
-      else warn(1, `${kindWord(table, node)} node ${table.names[node]} can not be referenced by the DONE command`);
+      else warn(1, `${kindName(table, node)} node ${table.names[node]} can not be referenced by the DONE command`);
       return;
     }
     case 'save-point': {

@@ -56,7 +56,7 @@ export interface Worker {
   /** The attempts that it reported holding when it connected. */
   held: Map<AttemptKey, HeldAttempt>;
   /** The kinds and base specs that have been sent to it. */
-  readonly told: Set<string>;
+  readonly known: Set<string>;
   /** Kinds that it refused: until when they are not offered to it again, and the length of that wait. Milliseconds. */
   readonly refused: Map<unknown, { readonly until: number; readonly wait: number }>;
 }
@@ -110,7 +110,7 @@ export class Collector {
       free: about.size,
       claims: new Map(),
       held: new Map(),
-      told: new Set(),
+      known: new Set(),
       refused: new Map(),
     };
   }

@@ -185,13 +185,13 @@ export class Granting {
     const stands = attempt.claim === claim && attempt.worker === worker.instance && attempt.phase === 'granted';
     if (!kind || !stands || collector.get(worker.instance) !== worker) return;
     crashPoint('central-manager.saved-grant');
-    if (!worker.told.has(kind.id)) {
-      worker.told.add(kind.id);
+    if (!worker.known.has(kind.id)) {
+      worker.known.add(kind.id);
       toWorker(worker.instance, { t: 'kind', id: kind.id, ad: kind.texts });
     }
-    if ('base' in request.spec && !worker.told.has(request.spec.base)) {
+    if ('base' in request.spec && !worker.known.has(request.spec.base)) {
       const spec = this.bases.get(request.spec.base);
-      worker.told.add(request.spec.base);
+      worker.known.add(request.spec.base);
       if (spec) toWorker(worker.instance, { t: 'base', id: request.spec.base, spec });
     }
     const { size } = kind;

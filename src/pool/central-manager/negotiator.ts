@@ -109,19 +109,19 @@ function choiceOf<K, W>(
   free: readonly Size[],
   matchmaker: Matchmaker,
 ): number[] {
-  const judged = new Map<string, { readonly rank: number; readonly back: number } | undefined>();
+  const evaluated = new Map<string, { readonly rank: number; readonly back: number } | undefined>();
   const fitting: { index: number; rank: number; back: number }[] = [];
   for (const [index, offer] of offers.entries()) {
     const there = free[index];
     if (!there || !fits(wanted.size, there) || !lastsFor(wanted, offer) || offer.refuses(wanted.kind)) continue;
     const shape = `${offer.shape}\0${there.cpus},${there.memoryMb},${there.diskKb},${there.gpus}`;
-    if (!judged.has(shape)) {
+    if (!evaluated.has(shape)) {
       const machine = offerAd(offer.ad, there);
       const ok = matchmaker.matches(wanted.ad, machine);
       const ranks = { rank: matchmaker.rank(wanted.ad, machine), back: matchmaker.rank(machine, wanted.ad) };
-      judged.set(shape, ok ? ranks : undefined);
+      evaluated.set(shape, ok ? ranks : undefined);
     }
-    const matchAnalysis = judged.get(shape);
+    const matchAnalysis = evaluated.get(shape);
     if (matchAnalysis) fitting.push({ index, ...matchAnalysis });
   }
   return fitting.sort((a, b) => b.rank - a.rank || b.back - a.back || a.index - b.index).map(({ index }) => index);

@@ -11,7 +11,7 @@ export function isFull(thrown: unknown): boolean {
   return false;
 }
 
-export function fullWords(thrown: unknown): string {
+export function diskFullMessage(thrown: unknown): string {
   return isFull(thrown) ? NO_SPACE : asError(thrown).message;
 }
 

@@ -10,7 +10,7 @@ export class DiskSpace {
   readonly #dir: string;
   readonly #most: number;
   #kb: number;
-  #told: number;
+  #reported: number;
   #looking = false;
 
   /** `most`: the most that we may use, in KB. */
@@ -18,7 +18,7 @@ export class DiskSpace {
     this.#dir = dir;
     this.#most = most;
     this.#kb = Math.min(most, freeDiskKb(dir));
-    this.#told = this.#kb;
+    this.#reported = this.#kb;
   }
 
   /** KB, as of the last check. */
@@ -33,7 +33,7 @@ export class DiskSpace {
   }
 
   ad(): AttrTexts {
-    this.#told = this.#kb;
+    this.#reported = this.#kb;
     return { [FREE_DISK]: String(this.#kb) };
   }
 
@@ -44,7 +44,7 @@ export class DiskSpace {
     statfs(this.#dir)
       .then(({ bavail, bsize }) => {
         this.#kb = Math.min(this.#most, Math.floor((bavail * bsize) / 1024));
-        if (isNews(this.#told, this.#kb)) changed();
+        if (isNews(this.#reported, this.#kb)) changed();
       })
       .catch(() => undefined)
       .finally(() => {
@@ -54,8 +54,8 @@ export class DiskSpace {
 }
 
 /** Whether it became full, is no longer full, or changed by a tenth. */
-function isNews(told: number, now: number): boolean {
-  return told < LEAST_KB !== now < LEAST_KB || Math.abs(now - told) > Math.max(LEAST_KB, told / 10);
+function isNews(reported: number, now: number): boolean {
+  return reported < LEAST_KB !== now < LEAST_KB || Math.abs(now - reported) > Math.max(LEAST_KB, reported / 10);
 }
 
 /** Whether a shell's error message says that the disk is full. */

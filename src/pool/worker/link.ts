@@ -56,7 +56,7 @@ export class Link {
   #pinger: NodeJS.Timeout | undefined;
   #pings = 0;
   /** Messages from after the report of what we hold, until the welcome. */
-  #untold: [FromWorker, Uint8Array | undefined][] | undefined;
+  #unsent: [FromWorker, Uint8Array | undefined][] | undefined;
   readonly #sentAt = new Map<number, number>();
   /** When we sent the last ping that the central manager answered, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
@@ -93,7 +93,7 @@ export class Link {
    */
   say(message: FromWorker, bytes?: Uint8Array, unhurried = false): void {
     if (this.#up) this.#channel?.send(message, bytes, unhurried);
-    else this.#untold?.push([message, bytes]);
+    else this.#unsent?.push([message, bytes]);
   }
 
   end(message: string): void {
@@ -139,7 +139,7 @@ export class Link {
       const answer = proof(token, 'worker', message.nonce, mine);
       const attempts = this.#options.held();
       channel.send({ t: 'proof', proof: answer, ad: this.#options.ad(), size: size(), boot, attempts });
-      this.#untold = [];
+      this.#unsent = [];
       return false;
     }
     if (message.t === 'denied') {
@@ -150,8 +150,8 @@ export class Link {
     }
     if (message.t !== 'welcome') throw new Error(`'${message.t}' before the welcome`);
     this.#up = true;
-    for (const [said, bytes] of this.#untold ?? []) channel.send(said, bytes);
-    this.#untold = undefined;
+    for (const [said, bytes] of this.#unsent ?? []) channel.send(said, bytes);
+    this.#unsent = undefined;
     this.#heardAt = performance.now();
     this.#ping(message.ping * 1000);
     this.#options.onUp(message.site);
@@ -190,7 +190,7 @@ export class Link {
   #down(message: string): void {
     clearInterval(this.#pinger);
     this.#channel = undefined;
-    this.#untold = undefined;
+    this.#unsent = undefined;
     const was = this.#up;
     this.#up = false;
     this.asking.end(message);

@@ -43,7 +43,7 @@ export function runBriefly(
     });
     child.once('close', (code) => {
       clearTimeout(timer);
-      const message = late ? `it did not answer within ${options.timeoutMs / 1000} s` : lastWords(stderr);
+      const message = late ? `it did not answer within ${options.timeoutMs / 1000} s` : lastLine(stderr);
       resolve({ code: code ?? 137, stdout, message });
     });
   });
@@ -66,7 +66,7 @@ function end(pid: number | undefined): void {
  * The last line of a program's error messages, without the time that some put in front and the references to the manual
  * that others append.
  */
-export function lastWords(text: string): string {
+export function lastLine(text: string): string {
   const lines = text.split('\n').map((line) => line.trim());
   const last = lines.filter((line) => line !== '' && !/^(Run|See) 'docker /.test(line)).at(-1) ?? '';
   return last.replace(/^time="[^"]*" level=\w+ msg=|^FATAL: +/, '').slice(0, 300);

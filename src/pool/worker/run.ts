@@ -11,7 +11,7 @@ import { NO_IMAGE } from './container-script.ts';
 import { taskRunnersIn } from './task-runner-slot.ts';
 import { livingOf } from './last-of.ts';
 import { signal } from '../host/processes.ts';
-import { lastWords } from './run-briefly.ts';
+import { lastLine } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
 import type { FromCentralManager, HeldAttempt } from '../wire/wire.ts';
 
@@ -35,7 +35,9 @@ export class Run {
   /** It joined its cgroup after it had started, so the cgroup's accounting is incomplete. */
   joinedLate = false;
   /** The central manager's order to start it, and the ad of its kind; unknown for an earlier worker's run. */
-  told: { readonly start: Extract<FromCentralManager, { readonly t: 'start' }>; readonly kind: JobAdText } | undefined;
+  received:
+    | { readonly start: Extract<FromCentralManager, { readonly t: 'start' }>; readonly kind: JobAdText }
+    | undefined;
   /** The path of its proxy. */
   proxy: string | undefined;
   startedAt: number | undefined;
@@ -128,7 +130,7 @@ export class Run {
       const noImage = exit.how.kind === 'exited' && exit.how.code === NO_IMAGE;
       const cause = noImage ? 'no-image' : 'cannot-start';
       const said = this.dir.said();
-      const message = this.record.spec.container ? lastWords(said) : said.slice(0, 500);
+      const message = this.record.spec.container ? lastLine(said) : said.slice(0, 500);
       return { ...facts, how: { kind: 'by-site', cause, message } };
     }
     if (!exit) {

@@ -53,11 +53,11 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
 
 /** Puts the inputs and ads into the run's sandbox, and records which files are there before it starts. */
 export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
-  const { dir, record, told, proxy } = run;
+  const { dir, record, received, proxy } = run;
   const placed = furnish(dir, record.spec, cache, reusedBy(run));
-  if (told) writeAds(dir.work, told.start, told.kind, machine);
+  if (received) writeAds(dir.work, received.start, received.kind, machine);
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
-  return { ...placed, proxy, ads: told !== undefined };
+  return { ...placed, proxy, ads: received !== undefined };
 }
 
 function reusedBy({ dir }: Run): ReusedSandbox | undefined {

@@ -10,7 +10,7 @@ import { JobAdText } from './ad-files.ts';
 import { awaitEnd } from './adopted.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
-import { fullWords, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
+import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
 import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
@@ -200,10 +200,10 @@ export class Startd {
       place = this.#claims.place(record as AttemptRecord, 'base' in start.spec ? start.spec.base : undefined);
       crashPoint('worker.saved-record');
     } catch (thrown) {
-      return this.#gone(key, 'claim', fullWords(thrown));
+      return this.#gone(key, 'claim', diskFullMessage(thrown));
     }
     const run = new Run(record as AttemptRecord, place);
-    if (kind && !('base' in start.spec)) run.told = { start, kind: kind.text };
+    if (kind && !('base' in start.spec)) run.received = { start, kind: kind.text };
     this.#runs.set(start.key, run);
     this.#claims.occupy(run);
     this.#stage(run);
@@ -326,7 +326,7 @@ export class Startd {
       return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
     }
     const input = error instanceof GryphusError && error.code === 'input-missing';
-    this.#unstart(run, input ? 'input' : 'claim', fullWords(error));
+    this.#unstart(run, input ? 'input' : 'claim', diskFullMessage(error));
     if (isFull(error)) dropUnused(this.#runs.values(), this.#cache);
   }
 

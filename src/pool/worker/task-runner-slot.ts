@@ -15,7 +15,7 @@ import {
 import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
 import { ReusedSandbox } from './reused-sandbox.ts';
 import type { Runner } from './shell.ts';
-import { TOLD } from './told.ts';
+import { TASK_RECORD } from './task-record.ts';
 import { waited } from './waiter/waiter.ts';
 
 const BEGUN = /^(\d+)$/;
@@ -208,10 +208,10 @@ export function taskRunnersIn(
     const [taskRunner, ...tasks] = readText(join(dir, 'told'))
       .split('\n')
       // An incomplete line is ignored: the shell was never told of its task.
-      .flatMap((line) => storedOr(TOLD, line) ?? []);
-    const told = tasks.flatMap((task) => ('n' in task ? [task] : []));
-    const gone = new Set(told.flatMap((task) => task.gone));
-    const left = told.filter(({ n }) => !gone.has(n));
+      .flatMap((line) => storedOr(TASK_RECORD, line) ?? []);
+    const records = tasks.flatMap((task) => ('n' in task ? [task] : []));
+    const gone = new Set(records.flatMap((task) => task.gone));
+    const left = records.filter(({ n }) => !gone.has(n));
     const open = new Set(left.map(({ n }) => n));
     const removed = (n: number) => {
       open.delete(n);

@@ -8,7 +8,7 @@ import { adVariables } from './job-script.ts';
 import { hasSmallFiles, ReusedSandbox } from './reused-sandbox.ts';
 import { killed, NO_RECORD, scratchOf, TaskRunnerSlot } from './task-runner-slot.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
-import type { Told } from './told.ts';
+import type { TaskRecord } from './task-record.ts';
 import { RECORD_BYTES, waited } from './waiter/waiter.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -62,7 +62,7 @@ export class TaskRunner implements Runner {
   readonly base: string;
   readonly dir: string;
   readonly #shell: Shell;
-  readonly #told: number;
+  readonly #records: number;
   /** The length of its complete lines, in bytes. */
   #size = 0;
   readonly #spec: RunSpec;
@@ -89,7 +89,7 @@ export class TaskRunner implements Runner {
     this.#spec = spec;
     this.#inputs = JSON.stringify(spec.inputs);
     mkdirSync(join(this.dir, 'work'), { recursive: true, mode: 0o700 });
-    this.#told = openSync(join(this.dir, 'told'), 'a', 0o600);
+    this.#records = openSync(join(this.dir, 'told'), 'a', 0o600);
     this.#shell = new Shell({
       args: ['-s', STARTER, this.dir],
       cwd: this.dir,
@@ -132,8 +132,8 @@ export class TaskRunner implements Runner {
     try {
       const scratch = scratchOf(this.dir, file);
       if (this.#own && !existsSync(scratch)) mkdirSync(scratch, { mode: 0o700 });
-      const told = { n, key, claim, size, lease, args: spec.args, file, at, gone, ...own };
-      this.#write(differs ? { ...told, inputs: spec.inputs } : told);
+      const line = { n, key, claim, size, lease, args: spec.args, file, at, gone, ...own };
+      this.#write(differs ? { ...line, inputs: spec.inputs } : line);
     } catch (thrown) {
       this.#gone.push(...gone);
       this.#files.push(file);
@@ -191,13 +191,13 @@ export class TaskRunner implements Runner {
     return `cd ${shellQuote(this.#spec.shared?.cwd ?? scratch)} || exit 216; ${own.join('')}`;
   }
 
-  #write(line: Told): void {
+  #write(line: TaskRecord): void {
     const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
     try {
-      for (let done = 0; done < bytes.length; ) done += writeSync(this.#told, bytes, done);
+      for (let done = 0; done < bytes.length; ) done += writeSync(this.#records, bytes, done);
     } catch (thrown) {
       // An incomplete line would make the next one unreadable.
-      ftruncateSync(this.#told, this.#size);
+      ftruncateSync(this.#records, this.#size);
       throw thrown;
     }
     this.#size += bytes.length;
@@ -241,7 +241,7 @@ export class TaskRunner implements Runner {
     if (this.alive || this.#slots.size > 0) return;
     if (this.#closed) return;
     this.#closed = true;
-    closeSync(this.#told);
+    closeSync(this.#records);
     rmSync(this.dir, { recursive: true, force: true });
   }
 }

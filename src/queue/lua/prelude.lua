@@ -3,8 +3,8 @@
 -- state of a candidate, or 'gone'.
 --
 -- meta                hash     version, agent, cluster (the last id assigned), kv, run (the server's run id), life
---                              (its number)
--- lives               hash     number of an earlier life = 'run|events|cluster' at its end
+--                              (the number of the incarnation)
+-- lives               hash     number of an earlier incarnation = 'run|events|cluster' at its end
 -- names, ids          hashes   names of managers and sites to small numbers, and back; '' is 0
 -- clusters, late      zsets    cluster ids; those that still have procs to create
 -- c:<cluster>         hash     owner, batch, at, next, total, digest, token, manager, site, hist ('file|offset|length'
@@ -317,7 +317,7 @@ end
 
 -- Moves one candidate and writes the event. The caller saves `candidates`, which are the job's. Returns the new state,
 -- or false if the step is not possible.
-local function stepCandidate(cluster, proc, candidates, attempt, what, words, now)
+local function stepCandidate(cluster, proc, candidates, attempt, what, message, now)
   local candidate = candidates.open[attempt]
   local to = CANDIDATES[candidate.s] and CANDIDATES[candidate.s][what]
   if not to then return false end
@@ -325,13 +325,13 @@ local function stepCandidate(cluster, proc, candidates, attempt, what, words, no
   if to == 'gone' then
     candidates.open[attempt] = nil
   else
-    candidate.s, candidate.t, candidate.n = to, string.sub(now, 1, -4), words
+    candidate.s, candidate.t, candidate.n = to, string.sub(now, 1, -4), message
     enterCandidate(cluster, proc, attempt, candidate, now)
   end
   event(now, 'candidate', '"job":"' .. cluster .. '.' .. proc .. '","attempt":' .. attempt ..
     ',"manager":' .. cjson.encode(call('HGET', K .. 'ids', candidate.m) or '') ..
     ',"site":' .. cjson.encode(call('HGET', K .. 'ids', candidate.w) or '') ..
-    ',"event":"' .. what .. '","to":"' .. to .. '"' .. (words and ',"message":' .. cjson.encode(words) or ''))
+    ',"event":"' .. what .. '","to":"' .. to .. '"' .. (message and ',"message":' .. cjson.encode(message) or ''))
   return to
 end
 

@@ -50,9 +50,9 @@ interface Box {
 export class MailboxStore {
   readonly #options: MailboxStoreOptions;
   readonly #boxes = new Map<string, Box>();
-  /** Marks and stray files by worker, to be written or deleted in the next round. */
+  /** Marks and stale files by worker, to be written or deleted in the next round. */
   readonly #over = new Map<string, Set<string>>();
-  readonly #strays = new Map<string, Set<string>>();
+  readonly #stale = new Map<string, Set<string>>();
   readonly #dropped = new Set<string>();
   #wake: () => void = () => undefined;
   /** Links from before this process. */
@@ -86,7 +86,7 @@ export class MailboxStore {
     this.#boxes.get(worker)?.letters.destroy();
     this.#boxes.delete(worker);
     this.#over.delete(worker);
-    this.#strays.delete(worker);
+    this.#stale.delete(worker);
     this.#dropped.add(worker);
     this.#wake();
   }
@@ -109,18 +109,18 @@ export class MailboxStore {
     }
     const marks = [...this.#over].flatMap(([worker, links]) => [...links].map((link) => ({ worker, link })));
     for (const { worker, link } of marks) put.push({ worker, name: markFile('over', link), bytes: Buffer.alloc(0) });
-    const strays = [...this.#strays].flatMap(([worker, names]) => [...names].map((name) => ({ worker, name })));
+    const stale = [...this.#stale].flatMap(([worker, names]) => [...names].map((name) => ({ worker, name })));
     const drop = [...this.#dropped];
     const fresh = [...this.#boxes].filter(([, box]) => !box.taken);
     for (const [worker, { link }] of fresh) put.push({ worker, name: markFile('taken', link), bytes: Buffer.alloc(0) });
     const inventory = !this.#inventoried;
-    const found = await this.#options.exchange({ put, del: [...del, ...strays], drop, inventory });
+    const found = await this.#options.exchange({ put, del: [...del, ...stale], drop, inventory });
     this.#inventoried = true;
     for (const [, box] of fresh) box.taken = true;
     for (const [box, seq] of posted) box.letters.posted(seq);
     for (const { worker, name } of del) this.#boxes.get(worker)?.read.delete(name);
     for (const { worker, link } of marks) this.#over.get(worker)?.delete(link);
-    for (const { worker, name } of strays) this.#strays.get(worker)?.delete(name);
+    for (const { worker, name } of stale) this.#stale.get(worker)?.delete(name);
     for (const worker of drop) this.#dropped.delete(worker);
     this.#forgetEnded();
     for (const one of inOrder(found)) this.#arrived(one);
@@ -141,7 +141,7 @@ export class MailboxStore {
     let box = this.#boxes.get(worker);
     if (file.kind === 'gone') {
       if (box?.link === file.link) box.letters.destroy();
-      add(this.#strays, worker, name);
+      add(this.#stale, worker, name);
       return;
     }
     if (box?.link !== file.link && file.seq === 0 && !this.#foreign.has(file.link)) {
@@ -152,7 +152,7 @@ export class MailboxStore {
     }
     if (box?.link !== file.link) {
       add(this.#over, worker, file.link);
-      add(this.#strays, worker, name);
+      add(this.#stale, worker, name);
       return;
     }
     // Letters that the reader is not ready for stay in the box.

@@ -50,7 +50,7 @@ const IN_A_ROUND = 200;
 const EACH_MS = 5;
 const BEHIND = 'its file system does not answer';
 /** Maximum number of failing logs that are reported individually. */
-const TOLD = 100;
+const MOST_REPORTED = 100;
 
 /**
  * Appends to users' logs, each event exactly once: a batch is written to the journal, with the sizes of its logs,
@@ -72,7 +72,7 @@ export class UserLogs {
   }
 
   /** The last event of the batch that began with `from`, if that batch was accepted: it must not be written again. */
-  told(from: string): string | undefined {
+  accepted(from: string): string | undefined {
     const { accepted } = this.#options.journal;
     return accepted?.from === from ? accepted.last : undefined;
   }
@@ -82,7 +82,7 @@ export class UserLogs {
     const { journal } = this.#options;
     const logs: OwedLog[] = [];
     for (const path of journal.owed()) {
-      if (logs.length >= TOLD) break;
+      if (logs.length >= MOST_REPORTED) break;
       const error = this.#troubles.get(path)?.error;
       if (error !== undefined) logs.push({ path, since: journal.since(path) ?? Date.now(), error });
     }
@@ -186,7 +186,7 @@ export class UserLogs {
     // It was not tried for lack of time, which says nothing about the log.
     if (this.#closed || thrown instanceof NotTried) return;
     const tries = (known?.tries ?? 0) + 1;
-    if (known?.error !== error && this.#troubles.size < TOLD) this.#options.onTrouble(path, error);
+    if (known?.error !== error && this.#troubles.size < MOST_REPORTED) this.#options.onTrouble(path, error);
     const longest = Math.max(LONGEST_WAIT_MS, this.#troubles.size * EACH_MS);
     const wait = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries - 1, 16), longest);
     this.#troubles.set(path, { error, tries, nextAt: Date.now() + wait });

@@ -125,8 +125,8 @@ describe('user logs', () => {
       await appended;
       // The batch is delivered again unless it was accepted.
       const after = n % 2 === 0 ? await open() : logs;
-      if (after.told(one.from) === undefined) await after.append(one);
-      else expect(after.told(one.from)).toBe(one.last);
+      if (after.accepted(one.from) === undefined) await after.append(one);
+      else expect(after.accepted(one.from)).toBe(one.last);
       await settled();
       expect(content(path) === expected).toBe(true);
       await end(after);

@@ -5,8 +5,8 @@ import { PROCESS_IDENTITY } from '../../util/process-identity.ts';
 import { runSpec } from '../wire/wire.ts';
 import { ATTEMPT_RECORD } from './attempt-place.ts';
 
-/** The lines of a task runner's file `told`: the first is of itself, each other one of a task, before its shell is told. */
-export const TOLD = z.union([
+/** The lines of a task runner's file `told`: the first describes itself, each other one a task, written before the shell starts it. */
+export const TASK_RECORD = z.union([
   z.strictObject({ shell: PROCESS_IDENTITY, spec: runSpec }),
   ATTEMPT_RECORD.omit({ spec: true }).extend({
     n: count,
@@ -23,4 +23,4 @@ export const TOLD = z.union([
     own: maybe(z.literal(true)),
   }),
 ]);
-export type Told = Read<typeof TOLD>;
+export type TaskRecord = Read<typeof TASK_RECORD>;
