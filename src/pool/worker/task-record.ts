@@ -5,7 +5,7 @@ import { PROCESS_IDENTITY } from '../../util/process-identity.ts';
 import { runSpec } from '../wire/wire.ts';
 import { ATTEMPT_RECORD } from './attempt-place.ts';
 
-/** The lines of a task runner's file `told`: the first describes itself, each other one a task, written before the shell starts it. */
+/** The lines of a task runner's file `told`: the first describes the shell, each other one a task, before it is started. */
 export const TASK_RECORD = z.union([
   z.strictObject({ shell: PROCESS_IDENTITY, spec: runSpec }),
   ATTEMPT_RECORD.omit({ spec: true }).extend({
