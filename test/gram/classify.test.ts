@@ -24,7 +24,7 @@ describe('what GRAM says of a job', () => {
   });
 
   it('is not lost before GRAM has let go of what it could not begin with', () => {
-    const failed = { state: STATE.failed, failure: 43, told: 'no route' };
+    const failed = { state: STATE.failed, failure: 43, adapter: 'no route' };
     const why = expect.stringMatching(/stage the executable.*: no route$/);
     expect(told(failed)).toEqual({ report: { key, is: 'queued', why }, action: 'give-up' });
     expect(told(failed, { phase: 'lost' }).report).toMatchObject({ is: 'lost' });
