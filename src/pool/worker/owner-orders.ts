@@ -34,9 +34,11 @@ function checkpoint(run: Run): boolean {
 
 /** The job's own ad: of an earlier worker's run, the copy in its sandbox. */
 export function jobAdOf(run: Run): AttrTexts {
-  const { told } = run;
+  const { received } = run;
   try {
-    const text = told ? told.kind.with(told.start.ad ?? {}) : readFileSync(join(run.dir.work, AD_FILES.job), 'utf8');
+    const text = received
+      ? received.kind.with(received.start.ad ?? {})
+      : readFileSync(join(run.dir.work, AD_FILES.job), 'utf8');
     return Object.fromEntries(
       text.split('\n').flatMap((line) => {
         const [, name, value] = /^(\w+) = (.*)$/.exec(line) ?? [];
