@@ -5,8 +5,8 @@ import { type AttemptKey, formatAttemptKey, type JobId } from '../../src/job/ids
 import type { JobRecord, Queue } from '../../src/queue/api.ts';
 import { seeded } from '../seeded.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
-import { World } from '../gridmanager/protocol-world.ts';
-import { CLEAR } from '../gridmanager/simulated-site.ts';
+import { World } from './protocol-world.ts';
+import { CLEAR } from './simulated-site.ts';
 
 describe('a fault that comes from one job, or one site', () => {
   let redis: TestRedis;
