@@ -159,7 +159,7 @@ describe('the modules', () => {
     expect(Object.keys(ALL).flatMap((one) => ends(one, []))).toEqual([]);
   });
 
-  it('of the languages and the agent know those beside it through few doors', () => {
+  it('of the languages and the agent reach those beside the agent through few doors', () => {
     const within = { ...STOREYS.languages, ...STOREYS.agent };
     const known = Object.entries(within).filter(([, list]) => list.split(' ').some((to) => BESIDE.has(to)));
     expect(known).toEqual([]);

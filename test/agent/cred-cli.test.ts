@@ -71,7 +71,7 @@ describe('gryphus cred proxy', () => {
     expect(ran.stderr).toMatch(/chmod 600 /);
   });
 
-  it('asks for the passphrase of an encrypted key, and nobody answers', async () => {
+  it('asks for the passphrase of an encrypted key, and gets no answer', async () => {
     const locked = ca.person('Locked', { passphrase: 'open sesame' });
     const ran = await agent.run(['cred', 'proxy', 'init', '--cert', locked.cert, '--key', locked.key], {
       input: 'open sesame\n',
@@ -143,7 +143,7 @@ describe('gryphus cred list and renew', () => {
     clear('wrong');
   });
 
-  it('renews by command; judged by the file, nothing of what it printed shown', async () => {
+  it('renews by command; the file decides, and nothing of what it printed is shown', async () => {
     const key = join(dir, 'key');
     const command = `echo Planted-5521; [ -e ${dir}/may ] && umask 077 && echo new >${key}.new && mv ${key}.new ${key}`;
     writeFileSync(key, 'old\n', { mode: 0o600 });

@@ -131,7 +131,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
     (LIFE * 3 + 240) * 1000,
   );
 
-  it('are told of once for each end, by mail over TLS and by the hook', () => {
+  it('are reported once for each end, by mail over TLS and by the hook', () => {
     expect(smtp.mails.every((mail) => mail.tls && mail.user === 'jane')).toBe(true);
     const subjects = smtp.mails.map(
       (mail) => `${/^Subject: (.*)/m.exec(mail.raw)?.[1]} ${/\d\d:\d\d UTC/.exec(mail.raw)?.[0]}`,

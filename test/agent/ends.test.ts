@@ -95,7 +95,7 @@ describe('`down`', () => {
 });
 
 describe('daemons whose home is removed', () => {
-  it('all end, and with them what ran in it; what runs at a site, and other agents, go on', async () => {
+  it('all end, and with them what ran in it; what runs at a site, and other agents, continue', async () => {
     const [agent, other] = [await started(), await started()];
     await busy(agent);
     const others = processesOf('main.js|redis-server|worker.mjs', other);
@@ -116,7 +116,7 @@ describe('daemons whose home is removed', () => {
     await ends(agent);
   }, 120_000);
 
-  it('leave alone whoever has its place by then', async () => {
+  it('leave alone the agent that has its place by then', async () => {
     const agent = await started(true);
     const before = processesOf('main.js|redis-server|worker.mjs', agent);
     const submitted = await agent.submit('executable = /bin/true\nhold = true\nqueue\n');

@@ -55,7 +55,7 @@ describe.runIf(mounted)('a full disk', () => {
     expect((await agent.ads(next))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0 });
   }, 240_000);
 
-  it('under the queue: nothing more is acknowledged, one error says so, and all goes on when there is room', async () => {
+  it('under the queue: nothing more is acknowledged, one error says so, and all continues when there is space', async () => {
     agent = new TestAgent();
     disk(agent.home, '12m');
     mkdirSync(join(agent.home, 'sites'), { mode: 0o700 });

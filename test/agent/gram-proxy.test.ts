@@ -37,7 +37,7 @@ queue
 const why = (cluster: number) => agent.ok('why', String(cluster));
 
 describe.skipIf(SKIP)('a proxy of ten minutes and a little', () => {
-  it('ends its job manager, not its job: with a fresh one both go on, and what waited begins', async () => {
+  it('ends its job manager, not its job: with a fresh one both continue, and waiting jobs begin', async () => {
     agent.file(
       'job.sh',
       '#!/bin/sh\necho "$1" >>"$2/ledger"\nwhile ! [ -e "$2/go" ]; do sleep 0.2; done\necho "done $1"\n',

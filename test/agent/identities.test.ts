@@ -8,7 +8,7 @@ describe('two identities at one site', () => {
   const agent = new TestAgent();
   afterAll(() => agent.end());
 
-  it('have a directory each; the audit sees both, and cleans what nobody has', async () => {
+  it('have a directory each; the audit sees both, and cleans orphans', async () => {
     const there = join(agent.dir, 'there');
     const site = (more = '') =>
       agent.site('here', { url: 'local', batch: 'fork', more: `scratch = ${JSON.stringify(there)}\n${more}` });

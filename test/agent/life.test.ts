@@ -138,7 +138,7 @@ describe.each([
   });
 
   it.skipIf(!all)(
-    'goes on at the other sites when one is not configured any more; its jobs can be let go',
+    'continues at the other sites when one is no longer configured; its jobs can be abandoned',
     async () => {
       agent.site('gone', { url: 'local', batch: 'fork' });
       const lost = await agent.submit(

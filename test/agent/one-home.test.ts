@@ -39,7 +39,7 @@ describe('two sites on one machine, with one home', () => {
     await agent.ok('wait', '--timeout', '60', ...clusters);
   }, 90_000);
 
-  it('keep their GridManager when the machine dies, and go on when it is back', async () => {
+  it('keep their GridManager when the machine dies, and continue when it is back', async () => {
     const clusters = [await submit('front', 15), await submit('other', 15)];
     await agent.ok('wait', '--until', 'start', '--timeout', '60', ...clusters.map(String));
     const before = managers();

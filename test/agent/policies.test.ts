@@ -65,7 +65,7 @@ describe('a job of the pool', () => {
     });
   }, 120_000);
 
-  it('makes room as periodic_vacate says, and runs again', async () => {
+  it('is vacated as periodic_vacate says, and runs again', async () => {
     agent.file('twice.sh', 'echo run >>vacated.runs\n[ "$(wc -l <vacated.runs)" -gt 1 ] || exec sleep 600\n');
     const cluster = await agent.submit(
       'executable = /bin/sh\narguments = twice.sh\ntransfer_executable = false\nperiodic_vacate = NumJobStarts == 1\nqueue\n',

@@ -97,7 +97,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     expect(lines(job.at('ledger'))).toHaveLength(3);
   });
 
-  it('runs again where it was put back while nobody asked the site', async () => {
+  it('runs again if it was requeued while the site was not polled', async () => {
     const job = await submit('unseen', "trap '' TERM");
     await started(job.at('ledger'), 1);
     await shown(job.cluster, /running/);

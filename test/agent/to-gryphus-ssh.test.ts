@@ -51,7 +51,7 @@ describe('jobs that one Gryphus gives to another, over ssh', () => {
     expect(there[0]).toMatch(/^gryphus\..*\.1$/);
   }, 400_000);
 
-  it('are told apart when the other site ended them, or its user', async () => {
+  it('are distinguished by whether the other site ended them, or its user', async () => {
     const late = await submit('arguments = "-c \'sleep 300\'"\nbatch_runtime = 2\nqueue\n');
     const gone = await submit('arguments = "-c \'sleep 300\'"\nqueue\n');
     const state = async (cluster: number) => (await agent.ads(cluster))[0]?.['GryphusState'];

@@ -42,7 +42,7 @@ describe('an ordinary job, in the pool of this machine', () => {
     expect(await one(cluster)).toMatchObject({ LastRemoteHost: slot, NumJobStarts: 1, ExitCode: 0 });
   }, 90_000);
 
-  it('that asks for too much waits, says why, and goes on as soon as it was edited', async () => {
+  it('that asks for too much waits, says why, and continues as soon as it is edited', async () => {
     const cluster = await agent.submit('executable = /bin/true\nrequest_memory = 90 TB\nlog = big.log\nqueue\n');
     const why = await until('the pool to have it', async () => {
       const said = await agent.ok('why', String(cluster));

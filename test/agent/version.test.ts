@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { TestAgent } from './agent.ts';
 
-it('the version is told in the same words with and without loading the command line', async () => {
+it('the version is printed the same way with and without loading the command line', async () => {
   const agent = new TestAgent();
   try {
     expect(await agent.ok('--version')).toBe(await agent.ok('version'));

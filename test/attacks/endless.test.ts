@@ -25,7 +25,7 @@ it.each([
   ['data', `printf 'data x out 0 9007199254740991\\n'; cat /dev/zero`, /9007199254740991 bytes of a stream at once/],
   ['words', `yes 'job nothing of ours'`, /more than 128 MB of text/],
 ])(
-  'a site that answers without end is told as such, and takes no memory: %s',
+  'a site that answers without end is reported as such, and takes no memory: %s',
   async (name, answer, words) => {
     const [pid = 0] = await sites.managers();
     sites.evil(name, `do_poll() { body "$1" >/dev/null; ${answer}; }`);
@@ -45,7 +45,7 @@ it.each([
   120_000,
 );
 
-it('outputs into a pipe that nobody reads hold their jobs, and no other waits for them', async () => {
+it('outputs into a pipe without a reader hold their jobs, and no other waits for them', async () => {
   execFileSync('mkfifo', [join(sites.agent.work, 'fifo')]);
   const bad: number[] = [];
   for (let i = 0; i < 5; i++) bad.push(await sites.submit('fair', 'echo x', 'output = fifo'));

@@ -66,7 +66,7 @@ function canary(agentDir: string): string {
 }
 
 describe('a directory that all users of a cluster write into', () => {
-  it('holds ours, which nobody else can enter', async () => {
+  it('holds ours, which no other user can enter', async () => {
     const top = site('private');
     await runs('private');
     expect(statSync(top).mode & 0o777).toBe(0o700);

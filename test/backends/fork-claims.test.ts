@@ -27,7 +27,7 @@ const startOf = (pid: number) =>
     .replace(/^.*\) /s, '')
     .split(' ')[19];
 
-it('a claim tells who runs it, or that nobody does yet', () => {
+it('a claim says which process runs it, or that none does yet', () => {
   expect(stateOf(`${process.pid} ${startOf(process.pid)} now here\n`)).toBe('RUNNING');
   // A worker has taken it and has not started it yet: the line is still that of the waiting job.
   expect(stateOf('1795318441000131\n')).toBe('RUNNING');

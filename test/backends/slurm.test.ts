@@ -52,7 +52,7 @@ describe("squeue's states", () => {
     expect(slurmEntry(state, 'X', '')).toEqual({ is: 'ended', by, message: `${state} (X)` });
   });
 
-  it('never take a word that nobody knows for an end', () => {
+  it('never take an unknown state for an end', () => {
     const known = /^(COMPLETED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|OUT_OF_MEMORY|CANCELLED|REVOKED|BOOT_FAIL|DEADLINE)$/;
     fc.assert(
       fc.property(fc.string(), fc.string(), (state, reason) => {

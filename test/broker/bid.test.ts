@@ -38,7 +38,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     expect((await site.leave?.([key]))?.get(key)).toMatchObject({ ok: false, refusal: { kind: 'gone' } });
   });
 
-  it('gives its place up when nobody gives it leave, has not started, and may be committed again', async () => {
+  it('gives its slot up without a start permit, has not started, and may be committed again', async () => {
     const { site, watch, key } = await asking(1);
     await watch.until(key, (report) => report.is === 'lost', ground.patience);
     expect(starts(ground, key)).toBe(0);

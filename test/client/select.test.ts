@@ -5,7 +5,7 @@ import { Attrs, type AttrTexts } from '../../src/job/attrs.ts';
 
 const NAMES = ['Cmd', 'cmd', 'CMD', 'JobPrio', 'jobprio', 'Owner', 'Other', 'toString'] as const;
 
-it('some attributes of jobs are those that each job says, whoever says it and however it is spelled', () => {
+it("selected attributes are those of each job, whether its own or its cluster's, in any case", () => {
   // Each layer has each name once, in any case.
   const layer = fc
     .uniqueArray(fc.tuple(fc.constantFrom(...NAMES), fc.option(fc.constantFrom('1', '"a"'))), {

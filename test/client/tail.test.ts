@@ -23,7 +23,7 @@ describe('following the output of a job', () => {
     rmSync(dir, { recursive: true });
   });
 
-  it('goes on with the next attempt, also where it sees the one before with its results home and nothing decided', async () => {
+  it('continues with the next attempt, even if the one before has its results home and is undecided', async () => {
     const spool = new AttemptSpool(dir);
     const clusterAd = { Owner: '"me"', Out: '"out"', Iwd: JSON.stringify(dir) };
     const { cluster } = await queue.submit({ clusterAd, procs: procs(1), manager: 'm', site: 's' });

@@ -84,7 +84,7 @@ describe('a wait', () => {
     return cluster;
   }
 
-  it('is for held jobs too, if it is told so, and again for those that are released', async () => {
+  it('includes held jobs on request, and again those that are released', async () => {
     const { cluster } = await writer.submit({ clusterAd: { Owner: '"me"' }, procs: procs(2) });
     const [a, b] = idsOf(cluster, 2);
     if (!a || !b) throw new Error('two');
@@ -106,7 +106,7 @@ describe('a wait', () => {
     expect(left.map(({ state }) => isEnd(state))).toEqual([false]);
   });
 
-  it('goes on when the queue is away for longer than its patience, and ends in time all the same', async () => {
+  it('continues when the queue is away for longer than its patience, and still ends in time', async () => {
     const { cluster } = await writer.submit({ clusterAd: { Owner: '"me"' }, procs: procs(1) });
     const [a] = idsOf(cluster, 1);
     if (!a) throw new Error('one');

@@ -150,7 +150,7 @@ queue 2
     expect([stderr, exit]).toEqual(['', 130]);
   });
 
-  it('is told when a job did not go well', async () => {
+  it('reports when a job did not go well', async () => {
     const { exit, stderr } = await run(
       'submit --wait',
       'executable = /bin/false\ntransfer_executable = false\nqueue\n',

@@ -61,7 +61,7 @@ describe('the inputs of a map', () => {
     expect(await read(['echo', '::::', file('nul', `a\nb\0${long}\0c\r`)], true)).toEqual(['a\nb', long, 'c\r']);
   });
 
-  it('of several lists are combined, the last the quickest, or go one with one as long as the shortest', async () => {
+  it('of several lists are combined, the last varying fastest, or paired up to the length of the shortest', async () => {
     const two = file('two', 'x y\nz\n');
     const all = (list: readonly (readonly string[])[]) => list.map((row) => row.join('|'));
     expect(all(await rows(['echo', ':::', 'a', 'b', '::::', two, ':::', '1', '2']))).toEqual(

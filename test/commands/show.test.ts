@@ -209,7 +209,7 @@ describe('narrow terminals', () => {
     expect(credentialStatusText([credentialStatus], undefined)).toContain('alpha beta gamma');
   });
 
-  it('is told in words over several lines, none of which is lost', () => {
+  it('is printed over several lines, none of which is lost', () => {
     expect(wrapped('  ! one two three', 10)).toEqual(['  ! one', '    two', '    three']);
     expect(wrapped('  ! one two three', undefined)).toEqual(['  ! one two three']);
     expect(wrapped('averylongword', 5)).toEqual(['averylongword']);

@@ -81,7 +81,7 @@ describe('what a job needs', () => {
     expect(needsOf(job('/q'), site({}), credentials)).toMatchObject({ names: ['/q'], proxy: { file: '/q' } });
   });
 
-  it("is also its site's credential and allocation; one that nobody described stays a name", () => {
+  it("is also its site's credential and allocation; one without a description stays a name", () => {
     const wants = site({ credential: 'cert', allocationEnd: 5 });
     expect(needsOf(job('/p'), wants, credentials).names).toEqual(['jane', 'cert', 's allocation']);
     expect(needsOf(job(), site({ credential: 'none' }), credentials)).toMatchObject({ names: ['none'], sources: [] });

@@ -33,7 +33,7 @@ describe.each(Object.entries(LOADS))('%s', (name, load) => {
     join(paths.configDir, name),
   ];
 
-  it('is read if nobody else could have written it', async () => {
+  it('is read if no other user could have written it', async () => {
     for (const path of above()) chmodSync(path, path.endsWith('.toml') ? 0o644 : 0o755);
     await expect(load()).resolves.toBeDefined();
   });

@@ -139,7 +139,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
       await site.forget([key]);
     });
 
-    it('waits where nobody answers, and submits once somebody does', async () => {
+    it('waits while there is no answer, and submits once there is one', async () => {
       const site = await ground().open();
       const key = freshKey();
       const job = ledgerJob(ground(), key);
@@ -172,7 +172,7 @@ export function batchFaults<B extends Running>(trouble: Trouble): (ground: () =>
     );
 
     it.skipIf(trouble.stuck === undefined)(
-      'is told to forget what its host does not end',
+      'is asked to forget what its host does not end',
       async () => {
         const site = await ground().open({ killAfter: 300, giveUp: 1000 });
         const key = freshKey();

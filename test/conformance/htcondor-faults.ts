@@ -149,7 +149,7 @@ export function htcondorFaults(ground: () => BatchGround<Condor>): void {
   });
 
   describe.runIf(SLOW)('its daemons die while a job runs', () => {
-    it.each(['schedd', 'collector', 'negotiator'])('%s: it goes on, and ends once', async (name) => {
+    it.each(['schedd', 'collector', 'negotiator'])('%s: it continues, and ends once', async (name) => {
       const site = await ground().open();
       const watch = new Watch(site);
       const key = freshKey();

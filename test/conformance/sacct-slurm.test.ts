@@ -51,7 +51,7 @@ describe.skipIf(skipWithoutSlurm() || skipWithoutSlurmdbd())('what left the queu
   const job = (key: AttemptKey, node: string): AttemptSpec =>
     ledgerJob(place, key, 'sleep 600', { batch: { extraArgs: [`--nodelist=${node}`] } });
 
-  it('who ended a job, when nobody looked', async () => {
+  it('who ended a job, between two polls', async () => {
     const [cancelled, preempted, failed] = [freshKey(), freshKey(), freshKey()];
     const watch = await unwatched([job(cancelled, 'n2'), job(preempted, 'n1'), job(failed, 'n2')], (id) => {
       slurm.run('scancel', id(cancelled));

@@ -329,7 +329,7 @@ export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
       await site.cancel([...keys]);
     });
 
-    test('goes on after its JobManager was killed', async () => {
+    test('continues after its JobManager was killed', async () => {
       const key = freshKey();
       await run(site, [ledgerJob(ground, key, 'sleep 1')]);
       const before = await watch.until(key, (r) => r.is === 'running', ground.patience);

@@ -69,7 +69,7 @@ testSite({
     'says what it is, and that it is well',
     'runs a job from its files to its results, once',
     'withdraws what has not started, and kills what has',
-    'goes on after its JobManager was killed',
+    'continues after its JobManager was killed',
   ],
 });
 

@@ -122,7 +122,7 @@ describe('proxies', () => {
     }
   });
 
-  it('are read when grid-proxy-init made them, and go on from there', async () => {
+  it('are read when grid-proxy-init made them, and can be delegated further', async () => {
     for (const flags of [[], ['-limited'], ['-path-length', '3'], ['-independent']]) {
       const path = join(ca.dir, `made elsewhere ${flags.join('')}`);
       tool('grid-proxy-init', ['-q', ...flags, '-out', path], { X509_USER_CERT: jane.cert, X509_USER_KEY: jane.key });
@@ -132,7 +132,7 @@ describe('proxies', () => {
     }
   });
 
-  it('from before RFC 3820 are told apart, and give nothing', async () => {
+  it('from before RFC 3820 are recognized, and delegate nothing', async () => {
     const path = join(ca.dir, 'legacy');
     tool('grid-proxy-init', ['-q', '-old', '-out', path], { X509_USER_CERT: jane.cert, X509_USER_KEY: jane.key });
     const made = readProxyFile(bytesOf(path), path);

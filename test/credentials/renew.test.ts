@@ -110,7 +110,7 @@ describe('a credential as it is found', () => {
 });
 
 describe('a renewal by command', () => {
-  it('is judged by the file, and what the command prints is nowhere', async () => {
+  it('is determined by the file, and what the command prints is nowhere', async () => {
     const file = join(dir, 'by command');
     saveProxy(file, await makeProxy(user, { ...ec, lifetime: 600 }));
     const command = `echo ${SECRET}; echo ${SECRET} >&2; X509_CERT_DIR=${shellQuote(ca.trust)} grid-proxy-init -q -valid 2:00 -out ${shellQuote(file)} -cert ${shellQuote(jane.cert)} -key ${shellQuote(jane.key)}`;

@@ -134,7 +134,7 @@ describe('a chain is accepted', () => {
 });
 
 describe('a chain is refused', () => {
-  it('of an authority that nobody knows', () => {
+  it('of an unknown authority', () => {
     const mallory = load(stranger.person('Mallory'));
     expect(refused(mallory.chain)).toBe('unknown-authority');
     const [root] = readChain(bytesOf(stranger.caCert), '');
@@ -230,7 +230,7 @@ describe('a chain is refused', () => {
     expect(openssl(chain)).toBe(false);
   });
 
-  it('with a critical extension that nobody here understands', () => {
+  it('with an unknown critical extension', () => {
     const odd = load(ca.person('Odd', { extensions: ['1.2.3.4=critical,ASN1:UTF8String:x'] }));
     expect(refused(odd.chain)).toBe('unknown-extension');
     expect(openssl(odd.chain)).toBe(false);

@@ -148,7 +148,7 @@ describe('the watch over credentials', () => {
     expect(new Set(world.alarms).size).toBe(world.alarms.length);
   });
 
-  it('gives one alarm for all jobs, and one for all times that passed while nobody looked', () => {
+  it('gives one alarm for all jobs, and one for all times that passed unwatched', () => {
     const world = new World();
     world.set(proxy({ start: -1000 * HOUR }));
     world.jobs = Array.from({ length: 500 }, (_, i) => job(i));
@@ -192,7 +192,7 @@ describe('the watch over credentials', () => {
     expect(names(world.look())).toEqual(['fresh', 'release']);
   });
 
-  it('holds jobs whose credential nobody knows, until it is there', () => {
+  it('holds jobs whose credential is unknown, until it exists', () => {
     const world = new World();
     world.jobs = [job(0, 'waiting', ['other'])];
     expect(world.look()).toMatchObject([
@@ -226,7 +226,7 @@ describe('the watch over credentials', () => {
     expect(world.look()).toEqual([]);
   });
 
-  it('goes on trying with growing pauses, and warns when it must', () => {
+  it('retries with growing pauses, and warns when it must', () => {
     const world = new World();
     world.jobs = [job(0)];
     world.set(proxy({ renews: true }));

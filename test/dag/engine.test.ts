@@ -166,7 +166,7 @@ describe('scripts', () => {
     expect(bench.taken('script')).toEqual(['PRE p 0']);
   });
 
-  it('are told what the jobs came to', () => {
+  it('get the results of the jobs', () => {
     const text =
       'JOB A a\nSCRIPT POST A q $JOBID $RETURN $EXIT_CODES $EXIT_CODE_COUNTS $EXIT_CODE_LIST $JOB_COUNT $SUCCESS x$JOB "$JOB"\n';
     const bench = new Bench(text, { DAGMAN_REMOVE_JOB_LIST_ON_FAILURE: false });
@@ -187,7 +187,7 @@ describe('scripts', () => {
     ]);
   });
 
-  it('of HOLD run at each hold and change nothing', () => {
+  it('for HOLD run at each hold and change nothing', () => {
     const bench = new Bench('JOB A a\nSCRIPT HOLD A h $JOB\n');
     bench.submit('A');
     bench.step(bench.job('A', { what: 'held', reason: 'because' }));
@@ -355,7 +355,7 @@ describe('settings', () => {
     expect(after(true)).toEqual(['B', true]);
   });
 
-  it('a POST script of a NOOP node is told of its job, which is none', () => {
+  it('the POST script of a NOOP node gets the values of a node without a job', () => {
     const text = 'JOB A a NOOP\nSCRIPT POST A p $CLUSTERID $JOB_COUNT $EXIT_CODES $EXIT_CODE_COUNTS $EXIT_CODE_LIST\n';
     expect(new Bench(text).taken('script')).toEqual(['POST p 0 0 0 0:1 0']);
   });

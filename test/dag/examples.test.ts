@@ -49,7 +49,7 @@ describe('what a run of a DAG writes', () => {
     expect(stage.read('said.txt')).toMatch(/^\*\*\* Node=A Type=PRE ExitCode=0 Completion=\d+ Cmd='s\.sh A'\n$/);
   });
 
-  it('SAVE_POINT_FILE: what was done when the node began; -load_save goes on from there', async () => {
+  it('SAVE_POINT_FILE: what was done when the node began; -load_save continues from there', async () => {
     const dag = 'JOB A a.sub\nJOB B a.sub\nPARENT A CHILD B\nSAVE_POINT_FILE B\n';
     stage = new Stage({ 'x.dag': dag, 'a.sub': SUB });
     await stage.submit(['x.dag']);

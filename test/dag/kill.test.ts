@@ -87,7 +87,7 @@ describe('kill -9', () => {
   }, 180_000);
 
   it.each(Object.entries(VICTIMS).slice(1))(
-    'of %s: the DAG goes on',
+    'of %s: the DAG continues',
     async (name, fits) => {
       const { stdout } = await agent.run(['dag', 'submit', 'x.dag']);
       const cluster = /cluster (\d+)/.exec(stdout)?.[1] ?? '';
@@ -104,7 +104,7 @@ describe('kill -9', () => {
 });
 
 describe('a DAG that is held, released, removed', () => {
-  it('goes on where it was', async () => {
+  it('continues where it was', async () => {
     const waits = 'case $1 in N6 | N7) until [ -e go ]; do sleep 0.1; done ;; esac';
     agent.file('node.sh', `#!/bin/sh\necho "$1" >>trace\n${waits}\n`, 0o755);
     const waiting = agent.run(['dag', 'submit', '--wait', 'x.dag']);
@@ -119,7 +119,7 @@ describe('a DAG that is held, released, removed', () => {
     await endsWell(waiting);
   }, 120_000);
 
-  it('writes its rescue file, removes its jobs, runs the final node, and goes on from there later', async () => {
+  it('writes its rescue file, removes its jobs, runs the final node, and later continues from there', async () => {
     agent.file('x.dag', `${DAG}FINAL F final.sub\n`);
     agent.file('final.sub', 'universe = scheduler\nexecutable = node.sh\narguments = final\nqueue\n');
     const waiting = agent.run(['dag', 'submit', '--wait', 'x.dag']);

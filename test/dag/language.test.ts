@@ -167,7 +167,7 @@ describe('dependencies', () => {
     );
   });
 
-  it('of many and many go through a join node, unless the settings say no', () => {
+  it('between many parents and many children go through a join node, unless the settings disable it', () => {
     const text = 'JOB A a.sub\nJOB B a.sub\nJOB C a.sub\nJOB D a.sub\nPARENT A B CHILD C D\n';
     const joined = load({ 'x.dag': text }).dag;
     expect(edges(joined)).toEqual([

@@ -94,7 +94,7 @@ describe('a drawing', () => {
     expect(drawMermaid(dag)).toContain('n0["A&lt;&amp;&gt;\'b\'"]');
   });
 
-  it('shows what joins many to many as a point, not by a name that nobody gave', () => {
+  it('draws a join node as a point, without an invented name', () => {
     const { dag } = load('JOB A s\nJOB B s\nJOB C s\nJOB D s\nPARENT A B CHILD C D\n');
     expect(pictureOf(dag).boxes.map(({ label }) => label)).toEqual(['A', 'B', 'C', 'D', '•']);
   });

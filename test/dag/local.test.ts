@@ -93,7 +93,7 @@ function alive(pid: number): boolean {
 }
 
 describe('a journal', () => {
-  it('is read back, without the entry that a crash has cut off, and goes on behind it', () => {
+  it('is read back without the entry that a crash cut off, and continues after it', () => {
     const path = join(root, 'journal');
     const first = new FileJournal(path);
     first.append({ at: 1, events: [{ is: 'halt' }], sizes: [1, 2, 3] });
@@ -137,13 +137,13 @@ describe('a submit where a DAG has run before', () => {
     );
   });
 
-  it('goes on from a rescue file, unless it is not to', () => {
+  it('continues from a rescue file, unless disabled', () => {
     writeFileSync(join(root, 'x.dag.rescue001'), '');
     claimSubmission(dag(), {}, diskFiles(root));
     expect(() => claimSubmission(dag({ autoRescue: false }), {}, diskFiles(root))).toThrow('already exists');
   });
 
-  it('with force makes room, and keeps the rescue files under another name', () => {
+  it('with force moves old files aside, and keeps the rescue files under another name', () => {
     writeFileSync(join(root, 'x.dag.rescue001'), 'one');
     writeFileSync(join(root, 'x.dag.rescue003'), 'three');
     claimSubmission(dag(), { force: true }, diskFiles(root));

@@ -58,8 +58,8 @@ describe('a node status file with ALWAYS-UPDATE', () => {
   });
 });
 
-describe('a manager that is told to stop', () => {
-  it('says so in its files, and goes on where it was', async () => {
+describe('a manager that is asked to stop', () => {
+  it('says so in its files, and continues where it was', async () => {
     const text = 'JOB A a\nJOB B b\nPARENT A CHILD B\nNODE_STATUS_FILE st 0\nJOBSTATE_LOG js\n';
     const { world, files, run } = stage({ 'x.dag': text }, jobs(10));
     world.at(3, { is: 'stop' });

@@ -19,7 +19,7 @@ function write(name: string, text: string): void {
   writeFileSync(join(dir, name), text);
 }
 
-describe('the words that a manager is told', () => {
+describe('the arguments of a manager', () => {
   it('say all of an order', () => {
     const order: DagOrder = {
       files: ['x.dag', "y 'z'.dag"],
@@ -124,7 +124,7 @@ describe('what a submit asks for', () => {
     expect(readFileSync(join(dir, 'x.dag.condor.sub'), 'utf8')).toMatch(/^getenv {6}= true$/m);
   });
 
-  it('-RescueFile goes on from any file; one that is not there is refused', () => {
+  it('-RescueFile continues from any file; a missing one is refused', () => {
     write('x.dag', 'JOB A a.sub\nJOB B gone.sub\n');
     write('x.dag.condor.sub', '');
     write('mine', 'DONE B\n');

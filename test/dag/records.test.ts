@@ -25,7 +25,7 @@ function ended(manager: number, daysAgo: number): JournalPlace {
 }
 
 describe('records of ended DAGs', () => {
-  it('are the youngest ones, so many and so old as is said', () => {
+  it('are the newest ones, up to the given number and age', () => {
     const places = [8, 9, 10, 11].map((manager, i) => ended(manager, [400, 2, 1, 0][i] ?? 0));
     forgetOldRecords({ stateDir }, 4, NOW - 365 * 86_400_000);
     expect(places.map((place) => place.ended()?.exitCode)).toEqual([undefined, 0, 0, 0]);

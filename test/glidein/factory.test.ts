@@ -52,7 +52,7 @@ describe('the factory', () => {
     expect(Object.fromEntries(factory([], [site('a', { waiting: [1, 9999] })]).withdraw)).toEqual({ a: 2 });
   });
 
-  it('counts as free only what would run the job: where it suits, with room for it, and for as long as it takes', () => {
+  it('counts as free only what would run the job: a matching slot, large enough, for its whole run time', () => {
     const idle = (more: object = {}) =>
       site('idle', { running: 1, free: [{ cpus: 8, memoryMb: 2000, left: 3600, ...more }] });
     expect(starts([jobs(8)], [idle(), site('a')])).toEqual({});
@@ -66,7 +66,7 @@ describe('the factory', () => {
     expect(starts([jobs(8), jobs(8, { kind: 'other' })], [idle({ memoryMb: 9000 })])).toEqual({ idle: 1 });
   });
 
-  it('asks nobody whose pilots the job would not run at, or that have no GPUs for it', () => {
+  it('asks no site whose pilots would not run the job, or have no GPUs for it', () => {
     const sites = [site('a'), site('b', { gpus: 2 })];
     expect(starts([jobs(8, { refused: new Set(['a']) })], sites)).toEqual({ b: 1 });
     expect(starts([jobs(4, { gpus: 1 })], sites)).toEqual({ b: 2 });

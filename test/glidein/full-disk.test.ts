@@ -56,7 +56,7 @@ describe.skipIf(!SLOW || !CAN_MOUNT || skipWithoutSlurm())(
       scratch.free();
     }, 300_000);
 
-    it('costs no job anything: what fills it ends as it ended, the others wait and run once there is room', async () => {
+    it('costs no job anything: what fills it ends as it ended, the others wait and run once there is space', async () => {
       await start();
       await agent.untilHome();
       const fat = await agent.submit(

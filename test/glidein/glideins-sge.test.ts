@@ -52,7 +52,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
   }, 240_000);
 
   it.skipIf(!SLOW)(
-    'begin nothing that would not end within their allocation, leave in its last minute, and others go on',
+    'begin nothing that would not end within their allocation, leave in its last minute, and others continue',
     async () => {
       // A worker starts nothing in its last 90 seconds; this one has half a minute.
       await agent.ok('glidein', 'start', '--site', 'grid', '-n', '1', '--walltime', '120s');

@@ -44,7 +44,7 @@ describe(`a map with a worker of this machine and one through ${KIND}`, () => {
       expect(gunzipSync(readFileSync(join(agent.work, `${name}.gz`))).toString()).toBe(`text ${i}\n`);
   });
 
-  it('carries the files of a task to whoever runs it, and what it makes back', async () => {
+  it('carries the files of a task to the worker that runs it, and its results back', async () => {
     const names = Array.from({ length: 12 }, (_, i) => write(`logs/${i} "a" $(touch oops) ü.log`, `log ${i}\n`));
     const words = ['--transferfile', '{}', '--input', 'level', '--return', 'out/{/.}.gz'];
     write('level', '9');

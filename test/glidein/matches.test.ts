@@ -8,7 +8,7 @@ const far: SiteRecord = { ...LOCAL_SITE, name: 'far', glidein: { ...LOCAL_SITE.g
 const job = (Requirements: string, more: Record<string, string> = {}) =>
   adFrom({ Requirements, RequestCpus: '2', RequestMemory: '100', FileSystemDomain: '"home"', ...more });
 
-it('says of pilots that nobody has seen yet which jobs they surely do not run', () => {
+it('says which jobs surely do not run on pilots that have never been seen', () => {
   const pilot = expectedAd(far, 'X86_64');
   const may = (text: string) => maySuit(job(text), pilot);
   expect(may('TARGET.GryphusSite == "far" && TARGET.OpSys == "LINUX"')).toBe(true);

@@ -68,7 +68,7 @@ describe('a pilot', () => {
     expect(readdirSync(join(dir, 'work')).filter((name) => name.startsWith('gryphus-worker'))).toEqual([]);
   });
 
-  it("works in the node's own scratch where there is one, and says where it has no room", () => {
+  it("works in the node's own scratch directory if there is one, and says which has no space", () => {
     const scratch = join(dir, 'scratch "$(x)" of the node');
     mkdirSync(scratch);
     expect(fly({ scratch: '$TMPDIR' }, { TMPDIR: scratch }).stderr).toContain(`in ${scratch}/gryphus-worker.`);

@@ -23,7 +23,7 @@ const knock = (i) => {
 for (let i = 0; i < 500; i++) knock(i);
 `;
 
-describe('an agent with ordinary limits whose port for workers is besieged by strangers', () => {
+describe('an agent with ordinary limits whose port for workers is flooded with unauthenticated connections', () => {
   const agent = new GlideinAgent();
   let strangers: ChildProcess | undefined;
   let port: number;

@@ -38,7 +38,7 @@ testSite({
     "leaves the job's ads for the program, and takes them for no results of it",
     'names what among its outputs has no content, and brings the others',
     'carries large content once and brings large results home',
-    'goes on after its JobManager was killed',
+    'continues after its JobManager was killed',
     'sweeps what was prepared and never committed',
   ],
 });

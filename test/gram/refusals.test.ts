@@ -35,7 +35,7 @@ const failure = async (made: Promise<unknown>) => {
 };
 
 describe.skipIf(MISSING.length > 0)('the real gatekeeper refuses, in one sentence,', () => {
-  it('a stranger, a limited proxy, one that ended, and one of an unknown authority', async () => {
+  it('an unauthorized user, a limited proxy, an expired one, and one of an unknown authority', async () => {
     const eve = await proxyFor(grid.ca.person('Eve Other'));
     const limited = await proxyFor(grid.jane, { rights: 'limited' });
     const ended = await proxyFor(grid.jane, { now: seconds() - 240, lifetime: 180 });
@@ -49,7 +49,7 @@ describe.skipIf(MISSING.length > 0)('the real gatekeeper refuses, in one sentenc
     expect(await ping(unknown)).toMatchObject({ code: 'credential-invalid' });
   });
 
-  it('an unknown service and a bad RSL; nobody there is waited for', async () => {
+  it('an unknown service and a bad RSL, without waiting', async () => {
     expect(await failure(client(fork().replace('fork', 'nosuch')).ping(grid.proxy))).toMatchObject({
       code: 'site-refused',
       message: expect.stringContaining('jobmanager-nosuch'),

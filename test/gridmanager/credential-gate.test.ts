@@ -58,7 +58,7 @@ describe('the gate before a site', () => {
     expect((await gate.look(job, site)).usability.is).toBe('unusable');
   });
 
-  it('lets nobody by whose credential is described badly, or not at all; and everybody who needs none', async () => {
+  it('admits no job whose credential has a bad description, or none; and every job that needs none', async () => {
     const bad = gateAt({ now: 0 }, new Map([['daily', 'line 3: no.']]));
     expect((await bad.look(job, site)).usability).toMatchObject({
       is: 'unusable',

@@ -49,7 +49,7 @@ describe('what becomes of a job that ended', () => {
     expect(decide(job({ ...retries, ...ended({ kind: 'exited', code: 0 }) }), 200).event).toBe('complete');
   });
 
-  it('goes on after a checkpoint, whatever its policy of ends says', () => {
+  it('continues after a checkpoint, whatever its exit policy says', () => {
     const attrs = { JobUniverse: '5', SuccessCheckpointExitCode: '85', OnExitHold: 'true', NumCkpts: '1' };
     expect(decide(job({ ...attrs, ...ended({ kind: 'exited', code: 85 }) }), 200)).toEqual({
       event: 'again',

@@ -115,7 +115,7 @@ describe('a fault that comes from one job, or one site', () => {
     await expect(narrowing(all, () => Promise.reject(away))).rejects.toBe(away);
   });
 
-  it('is told from a site that is away, a queue that is away, and an epoch that is over', () => {
+  it('is distinguished from an absent site, an absent queue, and an old epoch', () => {
     for (const code of ['site-unreachable', 'queue-unavailable', 'stale-epoch', 'protocol-error'] as const)
       expect([code, isFault(new GryphusError(code, ''))]).toEqual([code, false]);
     for (const thrown of [new TypeError('x'), 'x', new GryphusError('bad-input', ''), new GryphusError('internal', '')])

@@ -72,7 +72,7 @@ describe('a flooded job: one job, several candidates, one start', () => {
     }
   });
 
-  it('goes on after a death of the GridManager at every point', () => dieAt(POINTS), 120_000);
+  it('continues after a death of the GridManager at every point', () => dieAt(POINTS), 120_000);
 
   it('starts where a site is cut off for ever: the others candidate on, and leave is not given to two', async () => {
     const world = new World(queue, seeded(11), CLEAR, SITES);

@@ -46,7 +46,7 @@ async function held(is: readonly (Report['is'] | undefined)[], usability: string
 }
 
 describe('prepared jobs whose credential ends', () => {
-  it('are held where the site says that they are no more than prepared, or does not know them', async () => {
+  it('are held if the site says that they are only prepared, or does not know them', async () => {
     const changes = await held(['prepared', 'queued', 'running', undefined, 'ended'], 'ended');
     expect(changes.map(({ id, event, from }) => [id.proc, event, from])).toEqual([
       [0, 'hold', 'prepared'],

@@ -62,7 +62,7 @@ describe("a user's own transforms", () => {
     ['NONSENSE Left', {}],
   ])('%j', (body, expected) => expect(changes(body)).toEqual(expected));
 
-  it('come after one another, and one with a name that nobody wrote is passed over', () => {
+  it('come after one another, and one with an unknown name is skipped', () => {
     const more = 'transform_body_B = EVALSET Left Left + 1';
     const text = lines('EVALSET Left Left + 10', more).replace('on_evict_checks = A', 'on_evict_checks = A, C, B');
     expect(changesOnEvict(new Attrs(jobs(text)[0] ?? {}), {})).toEqual({ Left: '12' });

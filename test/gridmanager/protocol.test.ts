@@ -66,9 +66,9 @@ describe('the protocol between a GridManager and a site', () => {
     }
   }
 
-  it('goes on after a death at every point', () => dieAt(POINTS), 120_000);
+  it('continues after a death at every point', () => dieAt(POINTS), 120_000);
 
-  it('goes on after deaths at any two points, one after the other', async () => {
+  it('continues after deaths at any two points, one after the other', async () => {
     const pair = fc.tuple(fc.constantFrom(...POINTS), fc.constantFrom(...POINTS));
     const walks = fc.array(pair, { minLength: 5, maxLength: 5 });
     await fc.assert(
@@ -77,7 +77,7 @@ describe('the protocol between a GridManager and a site', () => {
     );
   }, 240_000);
 
-  it('holds what our disk has no room for, and brings home the rest; a release runs nothing twice', async () => {
+  it('holds what does not fit on our disk, and brings home the rest; a release runs nothing twice', async () => {
     const world = new World(queue, seeded(7), CLEAR);
     try {
       const ids = await world.submit(5);
@@ -96,7 +96,7 @@ describe('the protocol between a GridManager and a site', () => {
     }
   });
 
-  it('tells the site since when a job is to end, whoever asked first', async () => {
+  it('tells the site since when a job is to end, whichever request came first', async () => {
     const world = new World(queue, seeded(7), CLEAR);
     try {
       const [id] = await world.submit(1);

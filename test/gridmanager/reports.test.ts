@@ -29,7 +29,7 @@ describe('a job that runs', () => {
     expect(set).toMatchObject({ NumJobStarts: '2', JobCurrentStartDate: '4000' });
   });
 
-  it.each(['suspended', 'unknown-running'] as const)('and not again when it goes on after it was %s', (state) => {
+  it.each(['suspended', 'unknown-running'] as const)('and not again when it continues after it was %s', (state) => {
     const change = changeOf(ctx, job(state, { NumJobStarts: '1', JobCurrentStartDate: '4000' }), running);
     expect(change?.event).toBe('started');
     expect(Object.keys(change?.set ?? {})).not.toContain('NumJobStarts');

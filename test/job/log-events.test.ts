@@ -66,7 +66,7 @@ describe('a job whose files travel', () => {
   });
 });
 
-it('a job that runs where its files are has no transfers, and no memory is told that nobody saw', () => {
+it('a job that runs where its files are has no transfers, and unmeasured memory is not reported', () => {
   const life = LIFE.map(([event, set]) => [event, event === 'ended' ? { ExitCode: '0' } : {}, set] as const);
   expect(
     said(

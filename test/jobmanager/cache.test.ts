@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => ground.close());
 
-it('of unused content no more stays than is allowed; what a job uses stays', { timeout: 60_000 }, async () => {
+it('unused content is limited; what a job uses stays', { timeout: 60_000 }, async () => {
   const site = await ground.open();
   const inputs = ['a', 'b', 'c'].map((name) => blob(ground.scratch, name, `#!/bin/sh\n# ${name.repeat(200_000)}\n`));
   const keys = inputs.map(() => freshKey());

@@ -49,7 +49,7 @@ describe.runIf(mounted)('the check-up of a site', () => {
     ]);
   });
 
-  it('says how little room there is', { timeout: 30_000 }, async () => {
+  it('says how little space is left', { timeout: 30_000 }, async () => {
     expect(await faults('size=5m')).toMatchObject([
       { name: 'disk', message: expect.stringMatching(/^[0-5] MB free$/) as string },
     ]);

@@ -19,7 +19,7 @@ const ask = (...listings: string[]): string[] =>
     Object.fromEntries(listings.map((text, n) => [`LISTING${n}`, text])),
   );
 
-it("an array's elements that wait alike are one line of the queue, and each is told of by its own tag", () => {
+it("an array's elements that wait alike are one line of the queue, and each is reported by its own tag", () => {
   const lines = ask(listing);
   expect(lines.at(-1)).toBe('queue full');
   const held = [1, 2, 4, 5, 6, 10, 11, 12].map((n) => `+ gryphus.a.1.${n - 1}.1.1 34.${n} hqw||`);
@@ -29,7 +29,7 @@ it("an array's elements that wait alike are one line of the queue, and each is t
   expect(lines.slice(0, -1)).toEqual([...held, ...waits]);
 });
 
-it('an answer as the one before is said to be the same; else its differences are told', () => {
+it('an unchanged answer is reported as the same; otherwise its differences are reported', () => {
   const later = listing.replace('1,2,4-6:1,10-12:1', '2,4-6:1,10-12:1');
   const [first, again, changed] = [ask(listing), ask(listing, listing), ask(listing, listing, later, later)];
   expect(again).toEqual([...first, 'queue same']);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => ground.close());
 
-it('the modes that a job chose for its results are told, and no others', { timeout: 60_000 }, async () => {
+it('the modes that a job chose for its results are reported, and no others', { timeout: 60_000 }, async () => {
   const site = await ground.open();
   const key = freshKey();
   const script = `mkdir 'a b'; umask

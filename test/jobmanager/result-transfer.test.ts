@@ -95,7 +95,7 @@ it('an attempt that is forgotten on its way home leaves nothing that writes', {
   expect((await site.fetch([large])).get(large.key)).toMatchObject({ ok: false, refusal: { kind: 'gone' } });
 });
 
-it('a failure is told to who asks, and then it is tried again', { timeout: 60_000 }, async () => {
+it('a failure is reported to the next caller, and then the transfer is retried', { timeout: 60_000 }, async () => {
   const large = await ended(LARGE);
   slow.failing = new Error('the line is down');
   slow.gate.resolve(undefined);

@@ -5,7 +5,7 @@ import type { Report } from '../../src/site/contract.ts';
 const key = 'a.1.0.1';
 const ran: Report = { key, is: 'ended', how: { kind: 'exited', code: 0 }, startedAt: 1000, endedAt: 1010 };
 
-it('times of a site whose clock is off are told by ours', () => {
+it('times of a site whose clock is off are corrected by ours', () => {
   const skew = new Skew();
   skew.heard(1000, 1600, 1605);
   expect(skew.mended(ran)).toMatchObject({ startedAt: 1600, endedAt: 1610 });

@@ -179,7 +179,7 @@ describe('what a site says of an attempt', () => {
     expect(s.pass(patience.lost).has('fence')).toBe(true);
   });
 
-  it('starts anew with the next submission, and an earlier copy is a stray', () => {
+  it('starts anew with the next submission, and an earlier copy is stale', () => {
     const s = scene();
     s.committed();
     s.view.fencedBy(KEY, 1, 'lost');
@@ -404,7 +404,7 @@ describe('what a site says of an attempt', () => {
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'vanished' } });
   });
 
-  it('reads the record of an end that nobody told of', () => {
+  it('reads the record of an end that was not announced', () => {
     const s = scene();
     s.committed();
     s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line('RUNNING|n1|None')));

@@ -72,7 +72,7 @@ describe('mail by SMTP', () => {
     expect(sink.mails).toHaveLength(0);
   });
 
-  it('does not trust a certificate that nobody vouches for', async () => {
+  it('does not trust a certificate of an unknown authority', async () => {
     sink = await startSmtp({ secure: true });
     await failure(send(route(sink.port, { security: 'tls' })));
     expect(sink.mails).toHaveLength(0);

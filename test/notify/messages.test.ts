@@ -71,7 +71,7 @@ describe('messages', () => {
     expect(jobEnded({ ...ended, attempt: 2 }).key).not.toBe(jobEnded(ended).key);
   });
 
-  it('tells why a job is held and how to let it go on', () => {
+  it('says why a job is held and how to continue it', () => {
     const held = { id: job(0), since: 0, command: 'a', code: 13, reason: 'no\nfile', suggestions: ['Make it.'] };
     expect(jobHeld(held).subject).toBe('[Gryphus] Job 12.0 is held: no file');
     expect(jobHeld(held).body).toContain(

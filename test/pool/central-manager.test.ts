@@ -230,7 +230,7 @@ function actsOn(world: World): Record<(typeof STEPS)[number], () => unknown> {
 }
 
 describe('the central manager', () => {
-  it('has each attempt started once, whoever dies and whatever is lost on the way', async () => {
+  it('has each attempt started once, whichever process dies and whatever is lost on the way', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(...STEPS), { maxLength: 80, size: 'max' }), async (steps) => {
         const world = new World();
@@ -427,7 +427,7 @@ describe('the central manager', () => {
     }
   });
 
-  it('says who uses the pool and who waits, whoever would be served first first', async () => {
+  it('says who uses the pool and who waits, next to be served first', async () => {
     const world = new World();
     const of = (i: number, owner: string): AttemptRequest => ({ ...request(i), owner });
     const all = [of(0, 'ann'), of(1, 'ann'), of(2, 'ann'), of(3, 'ann'), of(4, 'ann'), of(5, 'bob')];

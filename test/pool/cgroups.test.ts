@@ -163,7 +163,7 @@ describe.each(places())('control groups %s', (_, roots) => {
     expect(lives(pid)).toBe(false);
   }, 30_000);
 
-  it('stop all of a job, and let it go on; a stopped one ends when it is asked to', async () => {
+  it('stop all of a job, and continue it; a stopped one ends when it is asked to', async () => {
     const job = start('while :; do echo x; sleep 0.02; done');
     const grown = (from: number) => until('output', () => job.out().length > from || undefined);
     await grown(0);
@@ -190,7 +190,7 @@ describe.each(places())('control groups %s', (_, roots) => {
   }, 30_000);
 
   it.skipIf(!limits)(
-    'keep a job to its memory: it is ended, and the reason is told',
+    'keep a job to its memory: it is ended, and the reason is reported',
     async () => {
       const job = start('head -c 100000000 /dev/zero | env -i sort -S 200M >/dev/null; sleep 600');
       const { how, usage } = await job.end();

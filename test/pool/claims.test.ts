@@ -14,7 +14,7 @@ async function order(pool: OneCorePool, seconds: number): Promise<string[]> {
 }
 
 describe('a claim', () => {
-  it('goes on to the next job of its kind while nobody comes before it', async () => {
+  it('continues with the next job of its kind while no job comes before it', async () => {
     const pool = new OneCorePool({});
     for (const i of [1, 2, 3]) pool.submit(i);
     // With the same owner, and no more urgent.
@@ -33,7 +33,7 @@ describe('a claim', () => {
     expect(await order(pool, 10)).toEqual(['1', '4', '2', '3']);
   });
 
-  it('goes on where that owner could not use it', async () => {
+  it('continues if that owner could not use it', async () => {
     const pool = new OneCorePool({});
     pool.submit(4, { Requirements: 'TARGET.Cpus > 8' }, { owner: 'light' });
     pool.submit(5, {}, { owner: 'large', size: { cpus: 2, memoryMb: 1, diskKb: 0, gpus: 0 } });

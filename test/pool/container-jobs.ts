@@ -198,7 +198,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     expect(engine.containers()).toEqual([]);
   }, 60_000);
 
-  it('are stopped and go on', async () => {
+  it('are stopped and continue', async () => {
     const job = start('/bin/sh', ['-c', 'while :; do echo x; sleep 0.05; done']);
     const grown = (from: number) =>
       until('output', () => (existsSync(join(job.path, 'stdout')) && job.out().length > from) || undefined);

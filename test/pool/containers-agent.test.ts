@@ -40,7 +40,7 @@ describe('a whole agent, with jobs in containers,', () => {
     expect(podman.containers()).toEqual([]);
   }, 120_000);
 
-  it('holds a job whose image cannot be had, and takes it up once it can', async () => {
+  it('holds a job whose image is unavailable, and continues it once it is available', async () => {
     const cluster = await agent.submit(description('container_image = docker://localhost:1/none'));
     const held = await until('the hold', async () => {
       const [ad] = await agent.ads(cluster);

@@ -74,7 +74,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     ['all that is new', ''],
     ['named files, of which some are not made yet', 'transfer_output_files = result, state\n'],
   ])(
-    'goes on where it was, whenever it is vacated: %s',
+    'continues where it was, whenever it is vacated: %s',
     async (_, outputs) => {
       const job = await counter(outputs);
       for (let times = 1; times <= 4; times++) {
@@ -127,7 +127,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     180_000,
   );
 
-  it('drops what was not left in order: it goes on from what was saved before that', async () => {
+  it('drops an incomplete checkpoint: it continues from the one before', async () => {
     const job = await counter('job_max_vacate_time = 1\n');
     await started(job.ledger, 1);
     await new Promise((resume) => setTimeout(resume, 300));
@@ -154,7 +154,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     await agent.ok('rm', String(cluster));
   }, 120_000);
 
-  it('goes on where it was when its machine prefers another', async () => {
+  it('continues where it was when its machine prefers another', async () => {
     agent.config('[pool]\ncpus = 1\nrank = "TARGET.Liked =?= true"\n');
     await until('the machine to follow', async () => {
       const ads = await agent.ok('status', '--pool', '--long');

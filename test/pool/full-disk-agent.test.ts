@@ -39,7 +39,7 @@ describe.runIf(CAN_MOUNT)("the full disk of this machine's worker", () => {
   };
   const slotDisk = async () => Number(await agent.ok('status', '--pool', '-c', 'PartitionableSlot', '-af', 'Disk'));
 
-  it('keeps jobs waiting, with the reason, and each runs once when there is room', async () => {
+  it('keeps jobs waiting, with the reason, and each runs once when there is space', async () => {
     await agent.ok('up');
     const first = await submit('cat /dev/zero >fat 2>/dev/null; exit 5', 'transfer_output_files = ""');
     await wait(first);

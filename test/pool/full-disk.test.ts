@@ -80,7 +80,7 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
   }, 60_000);
 
   it.each(['has all that it needs itself', 'is sent its inputs'])(
-    'turns a job away whose inputs it has no room for, keeps nothing of them, and takes it when it has: one that %s',
+    'turns a job away whose inputs do not fit, keeps nothing of them, and takes it when they fit: one that %s',
     async (how) => {
       startd.close();
       open(how.startsWith('has'));
@@ -102,7 +102,7 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     60_000,
   );
 
-  it('begins nothing, says so, and begins again when there is room', async () => {
+  it('begins nothing, says so, and begins again when there is space', async () => {
     disk.fill();
     startd.space.look(() => undefined);
     await until('it to be seen', () => startd.space.kb < 100 || undefined);
@@ -119,7 +119,7 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     await word('ended', 'a.1.0.1');
   }, 60_000);
 
-  it('that is full of a sudden starts nothing of which nobody could know', async () => {
+  it('that is suddenly full starts nothing that could not be recorded', async () => {
     disk.fill();
     // It does not know yet.
     start('a.1.0.1', spec(`: >'${dir}/ran'`));

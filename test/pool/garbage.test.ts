@@ -152,7 +152,7 @@ describe('messages between a worker and the central manager', () => {
     expect(() => readFromCentralManager({ t: 'start' })).toThrow(/invalid message/);
   });
 
-  it('are refused where they have a key that nobody would read, at any depth', () => {
+  it('are refused if they have an unknown key, at any depth', () => {
     const file = { name: 'f', bytes: 1, executable: false, owner: 'me' };
     expect(() => readFromWorker({ t: 'ended', key: 'a.1.0.1', ending: ENDING, files: [file] })).toThrow(
       /files\.0: Unrecognized key: "owner"/,
@@ -169,7 +169,7 @@ describe('messages between a worker and the central manager', () => {
 });
 
 describe('garbage from a worker', () => {
-  it('ends its own connection, and nobody else’s', async () => {
+  it('ends its own connection, and no other', async () => {
     const { workers, logged } = centralManagerWorkers();
     const good = await come(workers, 'good');
     await fc.assert(

@@ -95,7 +95,7 @@ describe('a run whose shell is killed', () => {
     ['a task of a map', true, false],
     ['a task of a map, and with it the worker', true, true],
   ])(
-    'runs on, and its end is told: %s',
+    'runs on, and its end is reported: %s',
     async (_, task, worker) => {
       start('echo $$ >program; while ! [ -e go ]; do sleep 0.05; done; exit 130', {}, task);
       const program = await noted('program');
@@ -159,7 +159,7 @@ describe('a run whose shell is killed', () => {
     expect(existsSync(join(dir, 'begun'))).toBe(true);
   }, 60_000);
 
-  it('ends when it is asked to, though its shell is no more', async () => {
+  it('ends when it is asked to, though its shell is gone', async () => {
     start('trap "echo asked >asked; exit 7" TERM; echo $$ >program; while :; do sleep 0.05; done');
     const program = await noted('program');
     await kill(parentOf(parentOf(program.pid).pid));

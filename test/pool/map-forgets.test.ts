@@ -97,7 +97,7 @@ describe('what a map has done with', () => {
     expect(readFileSync(join(dir, 'made'), 'utf8')).toBe('it');
   });
 
-  it('is dropped at its worker when whoever asked for it never comes to a new central manager', async () => {
+  it('is dropped at its worker when its client never connects to a new central manager', async () => {
     vi.useFakeTimers();
     const told: [string, FromCentralManager][] = [];
     const journal = { add: () => undefined, whenSaved: (call: () => void) => call() };

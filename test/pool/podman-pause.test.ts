@@ -49,7 +49,7 @@ describe.skipIf(!there)('the process that podman leaves behind', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  it('ends with the worker whose podman has left it, and nobody else’s does', async () => {
+  it('ends with the worker whose podman has left it, and no other does', async () => {
     asUser({ GRYPHUS_CONTAINERS_OF: '/the worker' }, 'podman', 'info');
     expect(pauses()).toHaveLength(1);
     ends('/another worker');

@@ -128,7 +128,7 @@ describe('the pool of a whole agent', () => {
   }, 90_000);
 
   it.skipIf(!SLOW)(
-    'goes on with another central manager when the one that it has hangs',
+    'continues with another central manager when its own hangs',
     async () => {
       agent.config(`${CONFIG}hung_after = "5s"\n`);
       const submitted = await submit('3');
@@ -211,7 +211,7 @@ describe('the pool of a whole agent', () => {
     expect((await agent.ok('status', '--compact')).split('\n')[0]).toContain('FreCpu');
   }, 90_000);
 
-  it('goes on elsewhere from what a job saved of its work by itself', async () => {
+  it('continues elsewhere from what a job saved of its own work', async () => {
     agent.file(
       'save.sh',
       `#!/bin/sh

@@ -36,7 +36,7 @@ describe('the settings of the worker of this machine', () => {
   const job = (more = '', text = 'sleep 1000') =>
     `executable = /bin/sh\narguments = "-c '${text}'"\ntransfer_executable = false\n${more}queue\n`;
 
-  it('say how much of it there is, and what runs goes on where it is less now', async () => {
+  it('say how much of it there is, and running jobs continue if it is reduced', async () => {
     const cluster = await agent.submit(job('request_cpus = 3\n'));
     pool('cpus = 3\nmemory = "5G"');
     await runs(cluster);

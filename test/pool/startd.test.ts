@@ -108,7 +108,7 @@ describe("a worker's runs", () => {
     expect(startd.held().map(({ key }) => key)).toEqual(['a.5.0.1']);
   }, 60_000);
 
-  it('that wait when the connection is cut are forgotten, since nobody hears of them any more', async () => {
+  it('that wait when the connection is cut are forgotten, since no report of them can arrive', async () => {
     start('a.1.0.1', '/bin/sh', ['-c', 'while ! [ -e go ]; do :; done'], 'c');
     start('a.2.0.1', '/bin/sh', ['-c', ': > never'], 'c');
     expect(startd.held().map(({ key }) => key)).toEqual(['a.1.0.1']);
@@ -119,7 +119,7 @@ describe("a worker's runs", () => {
     expect(existsSync(join(dir, 'never'))).toBe(false);
   }, 60_000);
 
-  it('that another worker finds, of one claim, take its place once', async () => {
+  it('under one claim that another worker finds occupy its slot once', async () => {
     start('a.1.0.1', '/bin/true', [], 'c');
     await end('a.1.0.1');
     start('a.2.0.1', '/bin/sh', ['-c', 'while ! [ -e go ]; do :; done'], 'c');

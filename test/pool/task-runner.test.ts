@@ -108,7 +108,7 @@ describe('a task runner', () => {
     node.end();
   });
 
-  it.each([['dash'], ['bash'], ['busybox', 'sh']])('is told the same by %s', (shell, ...applet) => {
+  it.each([['dash'], ['bash'], ['busybox', 'sh']])('is reported the same by %s', (shell, ...applet) => {
     const tasks = ['kill -9 $$', 'exit 137', 'exit 130', 'kill -2 $$', 'kill -9 $PPID; sleep 5', 'exit 0'];
     const lines = tasks.map((text, n) => {
       return `{ gryphus_run ${n} ${n} k${n} /bin/sh -c ${shellWords([`echo words >&2; ${text}`])}; }\n`;
@@ -138,7 +138,7 @@ describe('a task runner', () => {
       expect(readFileSync(join(dir, `${n}.err`), 'utf8')).toMatch(n === 4 ? /^words\n/ : /^words\n$/);
   });
 
-  it('writes a record that finds no room into the file that was made for it', async () => {
+  it('writes a record that does not fit into the space reserved for it', async () => {
     const sh = taskRunner('/bin/sh');
     const [name = ''] = readdirSync(dir);
     const inTaskRunner = join(dir, name);

@@ -86,7 +86,7 @@ describe.each(WAITERS.filter(([, [program = '']]) => there(program)))('the waite
     expect(record?.userSeconds).toBeLessThan(20);
   });
 
-  it('writes where there was room before, where the disk is full', () => {
+  it('writes into reserved space when the disk is full', () => {
     const full = openSync('/dev/full', 'w');
     const { status, output } = run(['/bin/sh', '-c', 'exit 130'], full);
     closeSync(full);

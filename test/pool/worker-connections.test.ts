@@ -59,7 +59,7 @@ describe('a worker that comes back before its old connection is known to be dead
   });
 });
 
-it('a worker that is said to be no more is parted from, so that nobody waits for its answers', async () => {
+it('a worker that is reported dead is disconnected, so that its answers are not waited for', async () => {
   const { workers } = centralManagerWorkers();
   const { closed } = await come(workers, 'w');
   const asked = words(workers.askingOf('pilot/w')?.ask(ASKED) ?? Promise.resolve());

@@ -90,7 +90,7 @@ describe('a cursor', () => {
 });
 
 describe('the events of one change of many jobs', () => {
-  it('are one event for each job, in order, and reading can go on after any of them', async () => {
+  it('are one event for each job, in order, and reading can continue after any of them', async () => {
     const { cluster } = await queue.submit({ clusterAd: {}, procs: procs(1300) });
     const start = await queue.position();
     const ids = Array.from({ length: 1300 }, (_, proc) => ({ cluster, proc })).filter(({ proc }) => proc !== 7);
@@ -149,7 +149,7 @@ describe("a DAG's stream", () => {
 });
 
 describe('a subscriber', () => {
-  it('goes on where it was when Redis dies and comes back, and ends when told', async () => {
+  it('continues where it was when Redis dies and comes back, and ends when asked to', async () => {
     const stop = new AbortController();
     const heard: string[] = [];
     const listening = (async () => {

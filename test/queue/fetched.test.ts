@@ -101,7 +101,7 @@ describe.runIf(online)('where there is no redis-server', () => {
     expect(left()).toEqual(['redis-program.lock']);
   });
 
-  it('packages that nobody signed are not taken', async () => {
+  it('unsigned packages are refused', async () => {
     const repository = join(dir, 'repository');
     mkdirSync(repository);
     const { status } = spawnSync('apt-get', ['download', 'redis-server'], { cwd: repository });

@@ -80,7 +80,7 @@ describe('the history', () => {
     expect(ads).toHaveLength(2);
   });
 
-  it('goes on after a crash between the file and the queue, and writes nobody twice', async () => {
+  it('continues after a crash between the file and the queue, and writes no job twice', async () => {
     const ids = await ended(4);
     const { file: name, size } = await raw.hgetall('gryphus:history');
     const [{ cluster } = { cluster: 0 }] = ids;
@@ -212,7 +212,7 @@ describe('the history', () => {
     await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
   });
 
-  it('goes on where somebody has deleted its files', async () => {
+  it('continues if its files have been deleted', async () => {
     rmSync(join(redis.stateDir, 'history'), { recursive: true });
     const ids = await ended(2);
     expect(await queue.retire(ids)).toBe(2);

@@ -110,7 +110,7 @@ describe('a transition', () => {
     expect((await queue.nextJobs({ manager: 'ρ', site: 'far', limit: 9 })).map(({ id }) => id)).toEqual([ids[0]]);
   });
 
-  it('lets nobody begin with a job that was given elsewhere since it was read', async () => {
+  it('refuses to begin a job that was placed elsewhere since it was read', async () => {
     const here = { manager: 'm', site: 'one' };
     const { cluster } = await queue.submit({ clusterAd: { Owner: '"r"' }, ...here, procs: procs(1) });
     const id = { cluster, proc: 0 };

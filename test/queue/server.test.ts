@@ -282,7 +282,7 @@ const mounted =
   spawnSync('sh', ['-c', 'd=$(mktemp -d) && mount -t tmpfs none "$d" && umount "$d" && rmdir "$d"']).status === 0;
 
 describe.runIf(mounted)('on a full disk', () => {
-  it('acknowledges nothing, loses nothing, says so, and goes on when there is room', async () => {
+  it('acknowledges nothing, loses nothing, says so, and continues when there is space', async () => {
     const stateDir = mkdtempSync('/tmp/gq-');
     spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=8m,mode=0700', 'none', stateDir]);
     try {

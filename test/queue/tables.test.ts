@@ -40,7 +40,7 @@ describe('a table of the queue', () => {
     expect(await NUMBERS.get(kv, 'half')).toEqual({ n: 3 });
   });
 
-  it('sets a row that nobody has changed in the meantime, and no other', async () => {
+  it('sets a row that has not changed in the meantime, and no other', async () => {
     const { kv } = queue;
     expect(await NUMBERS.set(kv, 'one', { n: 1 }, 0)).toBe(true);
     expect(await NUMBERS.set(kv, 'one', { n: 2 }, 0)).toBe(false);

@@ -118,7 +118,7 @@ describe('work', () => {
     expect(failed.sort()).toEqual(['flaky: no luck', 'never: never']);
   });
 
-  it('can be lost, all of it, and goes on', async () => {
+  it('can all be lost, and continues', async () => {
     const w = open();
     let runs = 0;
     await w.run({ k: async () => void (runs += 1) });
@@ -128,7 +128,7 @@ describe('work', () => {
     await until(() => runs === 1);
   });
 
-  it('goes on after Redis died', async () => {
+  it('continues after Redis died', async () => {
     const w = open();
     let runs = 0;
     await w.run({ k: async () => void (runs += 1) });

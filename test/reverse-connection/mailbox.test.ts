@@ -124,7 +124,7 @@ describe('mailboxes', () => {
     expect((await bytes(await linkOf('-p1', 1), 11)).toString()).toBe('hello again');
   });
 
-  it('carry the secure link, and forget a worker that is no more', async () => {
+  it('carry the secure link, and forget a worker that is gone', async () => {
     const store = openStore();
     const key = randomBytes(32);
     const greeting = openWorker().then((raw) => greetHome(raw, { worker: '-p1', key }));

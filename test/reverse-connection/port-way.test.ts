@@ -71,7 +71,7 @@ async function echo(): Promise<string> {
 }
 
 describe('the port for workers', () => {
-  it('leads whoever shows a token to the central manager, and nobody else', async () => {
+  it('connects a worker with a token to the central manager, and no one else', async () => {
     await open(1000);
     expect(await echo()).toBe('hello');
     await expect(dial(randomBytes(32))).rejects.toMatchObject({ code: 'site-unreachable' });
@@ -79,7 +79,7 @@ describe('the port for workers', () => {
     expect(away).toEqual([expect.stringContaining("calls itself 'w'")]);
   });
 
-  it('keeps few strangers of one address, and of all no more than there is room for', async () => {
+  it('keeps few unauthenticated connections of one address, and a limited number in total', async () => {
     await open(400);
     await knock(100, '127.0.0.1');
     await waitUntil('most of them to be sent away', () => open_() === 32);
@@ -89,14 +89,14 @@ describe('the port for workers', () => {
     expect(led).toHaveLength(1);
   });
 
-  it('sends strangers away that say nothing', async () => {
+  it('closes unauthenticated connections that say nothing', async () => {
     await open(1000, 200);
     await knock(5, '127.0.0.1');
     await waitUntil('them to be sent away', () => open_() === 0);
     expect(away).toHaveLength(5);
   });
 
-  it('lets in as many workers as there is room for', async () => {
+  it('admits as many workers as it has descriptors for', async () => {
     await open(80);
     const links = [];
     for (let n = 0; n < 6; n++) links.push(await dial());

@@ -4,7 +4,7 @@ import { acceptHome, greetHome } from '../../src/reverse-connection/secure.ts';
 import { bytes, socketPair } from './pair.ts';
 
 describe('who comes home', () => {
-  it('is known by its token, and nobody between can read what is said', async () => {
+  it('is identified by its token, and the messages cannot be read on the way', async () => {
     const key = randomBytes(32);
     const [near, far] = await socketPair();
     let seen = '';

@@ -114,7 +114,7 @@ describe('the watch in the Scheduler', () => {
     ]);
   });
 
-  it('tells nothing twice, whoever looks', async () => {
+  it('reports nothing twice, whichever process looks', async () => {
     keyOfAge(3000);
     const ids = await submit(2);
     await watch();
@@ -137,7 +137,7 @@ describe('the watch in the Scheduler', () => {
     expect(await states([id])).toBe('held');
   });
 
-  it('holds for a credential that nobody described, not for a site that wants none', async () => {
+  it('holds for a credential without a description, not for a site that needs none', async () => {
     keyOfAge(0);
     await saveSite(paths, 'c3', { url: 'ssh://c3.example', credential: 'nowhere' });
     const lost = await submit(1, 'c3');

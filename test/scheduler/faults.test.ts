@@ -61,7 +61,7 @@ describe('a Scheduler whose parts fail', () => {
     return cluster;
   }
 
-  it('goes on with all the others, tries again, and passes over the one event that a listener cannot bear', async () => {
+  it('continues with all the others, retries, and skips the one event that a listener cannot handle', async () => {
     let rounds = 0;
     const started = new Set<string>();
     const under = scheduler({
@@ -130,7 +130,7 @@ describe('a Scheduler whose parts fail', () => {
   });
 });
 
-it('faults that nobody caught are said, and many of them within ten minutes end the process', () => {
+it('uncaught faults are logged, and many of them within ten minutes end the process', () => {
   const said: string[] = [];
   const ends: string[] = [];
   let now = 0;

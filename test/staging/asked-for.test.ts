@@ -32,7 +32,7 @@ it('a name that leads out is none', () => {
     expect([text, plainName(text)]).toEqual([text, undefined]);
 });
 
-it('of what a site offers only the named outputs and what is below them is kept, under their own names', () => {
+it('only the named outputs that a site offers and what is below them are kept, under their own names', () => {
   fc.assert(
     fc.property(fc.array(name, { maxLength: 4 }), name, (outputs, offered) => {
       const kept = askedFor({ outputs })(offered);

@@ -17,7 +17,7 @@ function came(kind: FetchedFile['kind'], name: string, text: string): FetchedFil
   return { kind, name, path, bytes: text.length, executable: false };
 }
 
-it('goes on from the last whole checkpoint of an earlier attempt, with its streams joined', async () => {
+it('continues from the last whole checkpoint of an earlier attempt, with its streams joined', async () => {
   const checkpoints = new Checkpoints(join(dir, 'kept'));
   expect(await checkpoints.filesFor(ID, 1)).toBeUndefined();
   await checkpoints.keep(ID, 1, [came('output', 'deep/state $(x)', '1'), came('stdout', 'out', 'one\n')]);

@@ -63,7 +63,7 @@ it('an input that no job waits for any more is not fetched on', async () => {
   await inputs.close();
 }, 30_000);
 
-it('content without end leaves room on the disk, and nothing of it stays', async ({ skip }) => {
+it('endless content leaves space on the disk, and nothing of it stays', async ({ skip }) => {
   const disk = join(dir, 'disk');
   try {
     execFileSync('sh', ['-c', 'mkdir "$1" && mount -t tmpfs -o size=16m none "$1"', 'sh', disk], { stdio: 'ignore' });

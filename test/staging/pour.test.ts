@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dir, { recursive: true }));
 
-it('a pipe that nobody reads is an error at once, and occupies nothing', async () => {
+it('a pipe without a reader is an error at once, and occupies nothing', async () => {
   const from = join(dir, 'from');
   writeFileSync(from, 'x');
   const unread = { code: 'output-unwritable', message: expect.stringContaining('a pipe that nobody reads') as unknown };

@@ -44,7 +44,7 @@ describe.skipIf(skipWithoutFtpd()).each([{ tls: false }, { tls: true }])(
       });
     });
 
-    it('go on where they were cut, unless the content is another now', async () => {
+    it('continue where they were cut, unless the content has changed', async () => {
       there('cut', content);
       const to = join(dir, 'file');
       const { version } = await ftpFetcher.fetch(url('cut'), to, options());

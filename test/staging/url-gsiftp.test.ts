@@ -69,7 +69,7 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     await expect.poll(() => server.log()).toMatch(/CKSM SHA256/);
   });
 
-  it('go on where a transfer broke off, and begin again where what is here is not right', async () => {
+  it('continue where a transfer broke off, and begin again if what is here is wrong', async () => {
     const data = randomBytes(5_000_000);
     const path = join(dir, 'large');
     writeFileSync(path, data);
@@ -89,7 +89,7 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     expect(readFileSync(join(dir, 'spoilt')).equals(data)).toBe(true);
   });
 
-  it('wait for a fresh proxy where theirs ends on the way, and go on at the byte where they were', async () => {
+  it('wait for a fresh proxy if theirs expires on the way, and continue at the same byte', async () => {
     const data = randomBytes(30_000_000);
     const path = join(dir, 'long');
     writeFileSync(path, data);

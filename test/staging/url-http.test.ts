@@ -69,7 +69,7 @@ describe('files by http', () => {
     expect(await httpFetcher.fetch(url(), to(), { have: etag })).toEqual({ version: etag, same: true });
   });
 
-  it('go on where they were cut', async () => {
+  it('continue where they were cut', async () => {
     let cuts = 0;
     handler = (request, response) => serve(request, response, content, etag, [100_000, 200_000][cuts++]);
     await httpFetcher.fetch(url(), to(), {});
@@ -78,7 +78,7 @@ describe('files by http', () => {
     expect(asked.slice(1).every((line) => /bytes=[1-9]\d*-/.test(line))).toBe(true);
   });
 
-  it('go on after our own death with what was left, unless the content is another now', async () => {
+  it('continue after a crash of the agent, unless the content has changed', async () => {
     handler = (request, response) => {
       if (asked.length === 1) serve(request, response, content, etag, 100_000);
       else response.destroy();

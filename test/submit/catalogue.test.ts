@@ -308,7 +308,7 @@ describe('a command that is done in some places', () => {
     }
   });
 
-  it('is not said where nobody wrote it, and not twice', () => {
+  it('is not reported where it is not written, and not twice', () => {
     expect(said('priority = 1', 'batch')).toEqual([]);
     expect(said('priority = 1', 'local')).toEqual([]);
     const [, site] = SITES.batch;

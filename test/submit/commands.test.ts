@@ -39,7 +39,7 @@ describe('an unknown command', () => {
     ]);
   });
 
-  it('that is nearly one is told apart', () => {
+  it('that is nearly one is distinguished', () => {
     expect(warningsOf('request_cpu = 2').map(({ message }) => message)).toContain(
       'request_cpu is not a valid submit keyword, did you mean request_cpus?',
     );
@@ -123,7 +123,7 @@ describe('a wrong value', () => {
 describe('a grid job', () => {
   const grid = (lines: string, more = {}) => jobs(`universe = grid\n${lines}\nqueue`, more)[0];
 
-  it('says its site and what the batch system is told', () => {
+  it('says its site and what is passed to the batch system', () => {
     const ad = grid('grid_resource = batch slurm cluster1\nbatch_queue = short\nbatch_runtime = 60\nwant_flood = true');
     expect(ad).toMatchObject({
       JobUniverse: '9',
@@ -167,7 +167,7 @@ describe('a grid job', () => {
     expect(error.suggestions.join(' ')).toContain(remedy);
   });
 
-  it('that asks for what no attribute says is told so', () => {
+  it('that asks for what no attribute expresses gets a message', () => {
     const { warnings } = submit(
       'executable = job.sh\nuniverse = grid\ngrid_resource = batch slurm\nrequest_memory = much\nrequest_cpus = ImageSize\nqueue',
     );
@@ -208,7 +208,7 @@ describe('attributes of the user', () => {
 });
 
 describe('what is not there', () => {
-  it('is told all at once, of all jobs, with the lines and the remedy', () => {
+  it('is reported at once for all jobs, with the lines and the remedy', () => {
     const text = `executable = job.sh
 output = out/$(Process).txt
 error = err/it's/e

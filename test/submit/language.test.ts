@@ -187,7 +187,7 @@ describe('macros', () => {
     expect(expansion(text, lines, here)).toBe(value);
   });
 
-  it('go on with a warning where a function cannot be', () => {
+  it('continue with a warning where a function is not possible', () => {
     const { warnings } = submit('executable = job.sh\narguments = $INT(what) $CHOICE(9,a,b)\nqueue');
     expect(warnings.map(({ message }) => message)).toEqual([
       '$INT() macro: what does not evaluate to an integer!',

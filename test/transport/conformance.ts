@@ -106,7 +106,7 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
       expect(await sh(`: ${'x'.repeat(60_000)}; echo long`)).toBe('long\n');
     });
 
-    test('a signal that ends a command is told', async () => {
+    test('a signal that ends a command is reported', async () => {
       const { code, signal } = await transport.run('kill -9 $$');
       expect({ code, signal }).toEqual(
         subject.tellsSignals ? { code: undefined, signal: 'KILL' } : { code: 137, signal: undefined },
@@ -207,7 +207,7 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
       expect(readdirSync(subject.remoteDir).sort()).toEqual(before);
     });
 
-    test('a transfer that was broken off goes on where it stopped', async () => {
+    test('an interrupted transfer continues where it stopped', async () => {
       const bytes = randomBytes(30 * 1024 * 1024);
       writeFileSync(here('cut'), bytes);
       for (const direction of ['put', 'get'] as const) {
@@ -233,7 +233,7 @@ export function testTransport(name: string, make: () => Promise<Subject>): void 
       expect(readFileSync(there('other')).equals(bytes)).toBe(true);
     });
 
-    test('a lost connection is told, and the next use makes another', async ({ skip }) => {
+    test('a lost connection is reported, and the next use makes another', async ({ skip }) => {
       const { cut } = subject;
       if (cut === undefined) return skip('no connection to lose');
       await sh('true');

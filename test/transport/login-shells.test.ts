@@ -69,7 +69,7 @@ for (const { shell, startFile, noise } of SHELLS) {
 }
 
 test.each(['ssh2', 'openssh'] as const)(
-  '%s: a login shell that lets no command in is told, with its words',
+  '%s: a login shell that runs no command is reported, with its message',
   async (transport) => {
     const sshd = await startSshd({ shell: '/usr/sbin/nologin' });
     const site = await openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile });
@@ -90,7 +90,7 @@ describe.each(['ssh2', 'openssh'] as const)('%s: a login shell that never runs a
     ['prints for ever', 'while :; do echo y; done', /ran no command within 2 s; it said: (y\s)+/],
     ['says nothing', 'exec sleep 1000', /ran no command within 2 s\./],
   ])(
-    'is told as such: it %s',
+    'is reported as such: it %s',
     async (_, startFile, words) => {
       const sshd = await startSshd({ shell: '/usr/bin/zsh' });
       const site = await openTransport('site', { transport, sshConfigFile: sshd.sshConfigFile, startMs: 2000 });

@@ -98,7 +98,7 @@ describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
     expect(await outcome(nobody)).toMatch(/^(needs-login|login-refused): /);
   });
 
-  test('a certificate lets in, an expired one is told by its name', async () => {
+  test('a certificate is accepted, an expired one is named in the error', async () => {
     const file = key(`certified-${transport}`, { authorized: false });
     signKey({ ca: userCa, key: file, principals: [me] });
     expect(await outcome(await withKey(file))).toBe('in');
@@ -154,7 +154,7 @@ describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
     });
   });
 
-  test('a host key that nobody knows is shown, not trusted; accept-new writes it down', async () => {
+  test('an unknown host key is shown, not trusted; accept-new records it', async () => {
     const known = join(dir, `known-${transport}`);
     const stranger = await by([`UserKnownHostsFile ${known}`], { transport });
     const refusal = await outcome(stranger);

@@ -44,7 +44,7 @@ describe.each(['local', 'ssh2', 'ssh2 without sftp', 'openssh'] as const)('%s', 
     await sshd?.stop();
   });
 
-  test('a full disk at either end is told as such, and no part of the file stays', async ({ skip }) => {
+  test('a full disk at either end is reported as such, and no part of the file stays', async ({ skip }) => {
     const full = join(dir, `full-${way}`);
     if (!smallDisk(full)) return skip('only root can make a small disk');
     try {

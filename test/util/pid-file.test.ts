@@ -25,11 +25,11 @@ describe('a pid file', () => {
     expect(readPid(file)).toBe(pid);
   });
 
-  it('that is not there names nobody', () => {
+  it('that does not exist names no process', () => {
     expect(readPid(join(dir, 'none.pid'))).toBeUndefined();
   });
 
-  it('is read by nobody but readPid', () => {
+  it('is read only by readPid', () => {
     const root = resolve(import.meta.dirname, '../..');
     const files = ['src', 'test', 'bench'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })

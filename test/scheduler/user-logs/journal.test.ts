@@ -29,7 +29,7 @@ const step = fc.oneof(
 );
 
 describe('the journal of what users’ logs are owed', () => {
-  it('gives back what was accepted and not written, whoever opens it', async () => {
+  it('returns what was accepted and not written to any process that opens it', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
         const path = fresh();

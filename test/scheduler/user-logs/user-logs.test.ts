@@ -156,7 +156,7 @@ describe.runIf(mounts)('a user log on a full disk', () => {
     rmSync(disk, { recursive: true, force: true });
   });
 
-  it('is owed what found no room, whole, and has it in order once there is some', async () => {
+  it('is owed what did not fit, whole, and has it in order once there is space', async () => {
     const path = join(disk, 'log');
     const fat = join(disk, 'fat');
     const line = (name: string) => `${name.repeat(3000)}\n`;
