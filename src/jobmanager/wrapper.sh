@@ -162,8 +162,8 @@ borrow() { # $1 path at the site, $2 name
 }
 
 # Uses whatever tool the site has, and resumes interrupted transfers. The URL may hold a secret (a signature), and
-# anyone on the host can read command lines, so it is passed on standard input, except to busybox' wget, which only
-# takes it as an argument.
+# anyone on the host can read command lines, so it is passed on standard input. Some versions of wget (busybox) only
+# take it as an argument, and are not used.
 download() { # $1 URL, $2 name
   NAMES=$NAMES$2/
   if command -v curl >/dev/null; then
@@ -172,7 +172,7 @@ download() { # $1 URL, $2 name
   elif command -v wget >/dev/null; then
     case $(wget --help 2>&1) in
       *--input-file*) printf '%s\n' "$1" | wget -nv -c -t 5 -T 60 -O "work/$2" -i - ;;
-      *) wget -c -T 60 -O "work/$2" -- "$1" ;;
+      *) cannot 'The site has no curl, and its wget would show the URL of an input to everyone on the host.' ;;
     esac 2>"run.lock.$N/download"
   else
     cannot "The site has neither curl nor wget to fetch $1."

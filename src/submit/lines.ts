@@ -1,4 +1,4 @@
-import { badInput } from './fault.ts';
+import { badInput, type Place } from './fault.ts';
 import { trim, trimEnd, trimStart } from './text.ts';
 
 /** The text of one statement: trimmed, with continued lines joined. */
@@ -11,6 +11,17 @@ export interface Line {
 /** The longest statement, in characters: each of its jobs carries the result. */
 const LONGEST = 2 ** 24;
 
+/** What decoding puts in place of bytes that are not UTF-8. */
+const REPLACED = '\uFFFD';
+
+/** A job would get other bytes than the user wrote, in its arguments or the names of its files. */
+export function refuseReplaced(text: string, place: Place): void {
+  if (!text.includes(REPLACED)) return;
+  throw badInput(place, 'the line has bytes that are not UTF-8', [
+    'If they are Latin-1, convert the file: iconv -f latin1 -t utf-8',
+  ]);
+}
+
 /**
  * Reads a submit description line by line. A backslash at the end of a line (ignoring trailing blanks) joins the next
  * line without its indentation; a comment is never continued. A comment between continued lines is refused unless it
@@ -19,6 +30,7 @@ const LONGEST = 2 ** 24;
 export class LineReader {
   readonly file: string;
   readonly #lines: readonly string[];
+  readonly #hasReplaced: boolean;
   #next = 0;
 
   constructor(text: string, file: string) {
@@ -26,6 +38,7 @@ export class LineReader {
     if (text.includes('\0')) {
       throw badInput(undefined, `${file} is not a text file: it contains a NUL byte`, ['Give a submit description.']);
     }
+    this.#hasReplaced = text.includes(REPLACED);
     this.#lines = text.split('\n');
     if (this.#lines.at(-1) === '') this.#lines = this.#lines.slice(0, -1);
   }
@@ -62,6 +75,7 @@ export class LineReader {
       while (text === '' && parts.length > 0) text = parts.pop() ?? '';
     }
     text = parts.join('') + text;
+    if (this.#hasReplaced) refuseReplaced(text, { file: this.file, line });
     return { text: trimEnd(text.replace(/\\$/, '')), line };
   }
 

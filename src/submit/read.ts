@@ -3,7 +3,7 @@ import { IfStack } from './condition.ts';
 import type { Expander } from './expand.ts';
 import type { Place, Warning } from './fault.ts';
 import { badInput } from './fault.ts';
-import { LineReader } from './lines.ts';
+import { LineReader, refuseReplaced } from './lines.ts';
 import type { MacroTable } from './macros.ts';
 import { queueArguments } from './queue-args.ts';
 import { sourceText } from './source.ts';
@@ -202,6 +202,7 @@ export function readAppended(lines: readonly string[], scope: ReadScope): void {
       const place: Place = { file: '<append>', line: i + 1 };
       const text = line.trim();
       if (text === '' || text.startsWith('#')) return;
+      refuseReplaced(text, place);
       const found = /^([^\s=:]+)\s*(?:[=:]\s*)?(.*)$/s.exec(text);
       const [, written = '', value = ''] = found ?? [];
       const name = scope.expander.expand(written);

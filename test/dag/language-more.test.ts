@@ -98,6 +98,15 @@ describe('files that name each other', () => {
     ]);
   }, 60_000);
 
+  it('VARS of many megabytes, or of many names, take a time that grows with them', () => {
+    const pairs = Array.from({ length: 200_000 }, (_, i) => `v${i}="${i}"`).join(' ');
+    const text = `JOB A a\nVARS A x="${'y'.repeat(20_000_000)}"\nVARS A ${pairs}\n`;
+    const began = process.cpuUsage();
+    expect(problemsOf({ 'x.dag': text })).toEqual([]);
+    const { user, system } = process.cpuUsage(began);
+    expect((user + system) / 1e6).toBeLessThan(10);
+  }, 60_000);
+
   it('a sub-DAG that is a DAG above it is an error; one that is used twice is not', () => {
     expect(problemsOf({ 'x.dag': 'JOB A a\nSUBDAG EXTERNAL B x.dag\n' })).toEqual([
       'x.dag:2 Failed to parse SUBDAG command: The sub-DAG of node B is this DAG itself: x.dag',

@@ -25,9 +25,9 @@ function endless(first: string, piece: string) {
 it.each([
   ['a line', 'time ', 'x', 2],
   ['bytes of a stream', `data k.1.0.1 out 0 ${Number.MAX_SAFE_INTEGER}\n`, 'x', 1],
-  ['lines', '', `job ${'x'.repeat(60)}\n`, 140],
-  ['short lines', '', 'a\n', 140],
-  ['names of files', '', 'small k/work/x\n', 140],
+  ['lines', '', `job ${'x'.repeat(60)}\n`, 36],
+  ['short lines', '', 'a\n', 2],
+  ['names of files', '', 'small k/work/x\n', 12],
   ['one file', 'small k/work/x\nstream n 1\n', 'x', 2],
   ['lines before the end of another request', '', 'end 7 0\n', 1],
 ])(

@@ -263,6 +263,36 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     expect(calls()).not.toContain('S3CRET');
   });
 
+  it('does not use a wget that is only told on its command line what to fetch', () => {
+    const { dir, run } = attempt(['url http://127.0.0.1/x?sig=S3CRET', 'as in', ...script('cat in')]);
+    const bin = join(dir, 'bin');
+    mkdirSync(bin);
+    const log = join(dir, 'calls');
+    const text = `#!/bin/sh\n[ "$1" != --help ] || exec echo 'Usage: wget [-c] [-O FILE] URL...'\nprintf '%s\\n' "$@" >'${log}'\n`;
+    writeFileSync(join(bin, 'wget'), text, { mode: 0o755 });
+    for (const name of [
+      'sh',
+      'cat',
+      'date',
+      'mkdir',
+      'rm',
+      'sed',
+      'tail',
+      'wc',
+      'mv',
+      'uname',
+      'tr',
+      'ls',
+      'find',
+      shell[0] ?? '',
+    ])
+      if (!existsSync(join(bin, name)))
+        symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(bin, name));
+    expect(run('', { ...process.env, PATH: bin }).status).toBe(219);
+    expect(exit(dir)).toMatchObject({ message: expect.stringContaining('its wget would show the URL') as unknown });
+    expect(existsSync(log)).toBe(false);
+  });
+
   it('sees how much memory the program and its children had', () => {
     const seen = `[ "$(cat '../run.lock.1/memory' 2>/dev/null || echo 0)" -gt 30000 ]`;
     const hungry = `awk 'BEGIN { s = "x"; while (length(s) < 40000000) s = s s; system("exec sleep 5") }' & p=$!`;

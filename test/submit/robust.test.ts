@@ -63,6 +63,18 @@ describe('any text', () => {
     expect(parse('executable = job.sh\nmax_materialize = 3\nqueue 2000000000')().total).toBe(2_000_000_000);
   });
 
+  it('refuses bytes that are not UTF-8, in what a job may get', () => {
+    const latin1 = (text: string) => Buffer.from(text, 'latin1').toString('utf8');
+    const read = (text: string) => () => submit(latin1(text));
+    const line = (n: number) => new RegExp(`^on Line ${n} of job.sub: the line has bytes that are not UTF-8$`);
+    expect(read('executable = job.sh\narguments = café\nqueue')).toThrow(line(2));
+    expect(read('executable = job.sh\narguments = a \\\n  café\nqueue')).toThrow(line(2));
+    expect(read('executable = job.sh\narguments = $(x)\nqueue x from (\na\ncafé\n)')).toThrow(line(5));
+    expect(() => submit('executable = job.sh\nqueue', { appends: [latin1('arguments = café')] })).toThrow(/not UTF-8/);
+    expect(submit(latin1('# Größe\nexecutable = job.sh\nqueue')).total).toBe(1);
+    expect(submit('executable = job.sh\narguments = café\nqueue').total).toBe(1);
+  });
+
   it('refuses a line that is a file, joined or not', () => {
     const long = 'x'.repeat(2 ** 24);
     expect(() => submit(`executable = job.sh\narguments = ${long}\nqueue`)).toThrow(

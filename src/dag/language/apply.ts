@@ -155,8 +155,9 @@ function applyVars(command: Extract<Command, { readonly cmd: 'vars' }>, context:
   const changed = nodes.length > 1 ? new Map<readonly NodeVar[] | undefined, readonly NodeVar[]>() : undefined;
   for (const node of nodes) {
     const old = table.vars.get(node);
+    const known = new Set(old?.map((v) => v.name));
     for (const { key } of old === undefined ? [] : command.pairs) {
-      if (old?.some((v) => v.name === key)) {
+      if (known.has(key)) {
         warn(3, `VAR "${key}" is already defined in node "${table.names[node]}"`);
       }
     }
@@ -173,11 +174,11 @@ function withPairs(
   prepend: boolean,
 ): readonly NodeVar[] {
   const list = [...old];
+  const places = new Map(list.map((v, i) => [v.name, i]));
   for (const { key, value } of pairs) {
-    const at = list.findIndex((v) => v.name === key);
-    const before = list[at];
-    if (before === undefined) list.push({ name: key, value, prepend });
-    else list[at] = { ...before, value };
+    const at = places.get(key) ?? list.length;
+    list[at] = { ...(list[at] ?? { name: key, prepend }), value };
+    places.set(key, at);
   }
   return list;
 }

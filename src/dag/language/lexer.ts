@@ -123,7 +123,13 @@ export class Lexer {
       } else if (code === quote) {
         quote = 0;
         if (!trim) word += text[at];
-      } else word += text[at];
+      } else {
+        // Whole runs, not single characters: a value may have millions.
+        let end = at + 1;
+        while (end < text.length && text.charCodeAt(end) !== quote && text.charCodeAt(end) !== BACKSLASH) end++;
+        word += text.slice(at, end);
+        at = end - 1;
+      }
     }
     this.at = at;
     if (quote !== 0) throw new Complaint('Invalid quoting: no ending quote found', 'Close the quote, or remove it.');
