@@ -220,11 +220,11 @@ describe('macros', () => {
       'a = $(y:$(a))x',
     ]) {
       const error = refusal(`${circle}\narguments = $(a)\nqueue`);
-      expect(error.message).toContain('has no end');
-      expect(error.suggestions[0]).toContain('circle');
+      expect(error.message).toContain('is endless');
+      expect(error.suggestions[0]).toContain('cycle');
     }
     const laughs = Array.from({ length: 40 }, (_, i) => `a${i} = $(a${i + 1})$(a${i + 1})`).join('\n');
-    expect(refusal(`${laughs}\na40 = ha\narguments = $(a0)\nqueue`).message).toContain('has no end');
+    expect(refusal(`${laughs}\na40 = ha\narguments = $(a0)\nqueue`).message).toContain('is endless');
     expect(jobs('a = $(b)\nb = $(a)\nqueue')).toHaveLength(1);
   });
 });
