@@ -85,7 +85,9 @@ describe('the daemons', () => {
     await agent.ok('up');
     const main = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'scheduler/main.js');
     const second = () => execFileSync(process.execPath, [main], { env: agent.env, stdio: 'pipe', encoding: 'utf8' });
-    expect(second).toThrow(expect.objectContaining({ status: 75, stderr: expect.stringContaining('runs already') }));
+    expect(second).toThrow(
+      expect.objectContaining({ status: 75, stderr: expect.stringContaining('is already running') }),
+    );
     expect((await statusOf(agent)).running).toBe(true);
   }, 60_000);
 

@@ -217,7 +217,7 @@ describe("the pilots' Node", () => {
     expect(await nodeFor(arch, { repository, from: 'own', log: () => undefined })).toEqual(node);
     rmSync(repository, { recursive: true });
     expect(glibcOf(Buffer.from('..GLIBC_2.4\0GLIBC_2.28\0GLIBC_2.17\0'))).toBe('2.28');
-    expect(() => nodeArch('riscv64')).toThrow('There is no worker for the processor riscv64.');
+    expect(() => nodeArch('riscv64')).toThrow('There is no worker build for the processor riscv64.');
   });
 
   it.skipIf(!SLOW)(

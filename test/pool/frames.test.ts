@@ -26,7 +26,7 @@ describe('frames', () => {
     expect(() => reader().push(Buffer.alloc(8, 0xff))).toThrow('too long');
     expect(() => reader().push(Buffer.from('GET / HTTP/1.1\r\n\r\n'))).toThrow('too long');
     const json = (text: string) => Buffer.concat([Buffer.from([0, 0, 0, text.length, 0, 0, 0, 0]), Buffer.from(text)]);
-    expect(() => reader().push(json('{"u":1}'))).toThrow('no message');
+    expect(() => reader().push(json('{"u":1}'))).toThrow('not a message');
     expect(() => reader().push(json('{"t":'))).toThrow('not JSON');
   });
 });

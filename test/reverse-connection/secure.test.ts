@@ -44,7 +44,7 @@ describe('who comes home', () => {
 
   it('is not waited for without end when it says nothing', async () => {
     const [near, far] = await socketPair();
-    await expect(acceptHome(far, { keyOf: () => undefined, patienceMs: 50 })).rejects.toThrow('nothing was heard');
+    await expect(acceptHome(far, { keyOf: () => undefined, patienceMs: 50 })).rejects.toThrow('nothing was received');
     near.destroy();
   });
 });
