@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeTree } from '../remove-tree.ts';
 import { killMatching } from './kill.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -123,7 +124,7 @@ export class TestAgent {
     // The agent is stopped even if one of its jobs is still running.
     killMatching('worker.mjs', this);
     // What runs at a site ends on its own, and may still write there.
-    rmSync(this.dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    await removeTree(this.dir);
   }
 }
 

@@ -110,6 +110,7 @@ describe('help', () => {
       'cred',
       'dag',
       'glidein',
+      'pool',
       'site',
     ]);
     expect((await run(['status', '--help'])).stdout).toContain('\n      --json ');

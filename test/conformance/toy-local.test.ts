@@ -10,6 +10,7 @@ import { TestAgent } from '../agent/agent.ts';
 import { ground } from './grounds.ts';
 import { type Ground, scratchDir } from './kit.ts';
 import { testSite } from './suite.ts';
+import { removeTree } from '../remove-tree.ts';
 
 /**
  * docs/add-a-backend.md followed word by word: the toy's two files and the page's entry in registry.ts are added to a
@@ -37,8 +38,8 @@ beforeAll(() => {
   if (built.status !== 0 || built.stderr !== '')
     throw new Error(`The copy is not built: ${built.stdout}${built.stderr}`);
 }, 240_000);
-afterAll(() => {
-  for (const dir of [copy, jobs]) rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+afterAll(async () => {
+  for (const dir of [copy, jobs]) await removeTree(dir);
 });
 
 /** The page's diff: its first line is a new import, and the others replace one line. */

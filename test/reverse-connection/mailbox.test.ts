@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,6 +13,7 @@ import {
 import { mailboxDuplex } from '../../src/reverse-connection/mailbox/worker-end.ts';
 import { acceptHome, greetHome } from '../../src/reverse-connection/secure.ts';
 import { bytes, everything } from './pair.ts';
+import { removeTree } from '../remove-tree.ts';
 
 type Exchange = (request: MailboxRequest) => Promise<readonly FoundLetter[]>;
 const QUICK = { soonestMs: 2, latestMs: 20 };
@@ -31,12 +32,12 @@ describe('mailboxes', () => {
     root = join(dir, "it's $(here)\n");
     exchange = mailCarrier(new LocalTransport(dir), root);
   });
-  afterEach(() => {
+  afterEach(async () => {
     for (const store of stores.splice(0)) store.close();
     for (const worker of workers.splice(0)) worker.on('error', () => undefined).destroy();
     for (const { link } of links.splice(0)) link.destroy();
     // A worker that is just ending may write its last mark.
-    rmSync(dir, { recursive: true, force: true, maxRetries: 20, retryDelay: 20 });
+    await removeTree(dir);
   });
 
   function openStore(by: Exchange = exchange): MailboxStore {

@@ -6,7 +6,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -15,6 +14,7 @@ import { htcondorPlace } from '../../scripts/htcondor.mjs';
 import { condorConfig } from './condor-config.ts';
 import { ordinaryUser, runsAs, type User } from './ordinary-user.ts';
 import { freePort, waitUntil } from './ports.ts';
+import { removeTree } from '../remove-tree.ts';
 
 const USR = htcondorPlace();
 
@@ -106,7 +106,7 @@ export async function startCondor(options: CondorOptions = {}): Promise<Condor> 
         kill(left);
         return left.length === 0;
       });
-      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      await removeTree(dir);
     },
   };
   const [program, ...words] = runsAs(ofRoot ? undefined : user);

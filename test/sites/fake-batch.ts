@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { removeTree } from '../remove-tree.ts';
 
 /** Commands that answer like those of a batch system that cannot be installed here, and really run their jobs. */
 export interface FakeBatch {
@@ -33,7 +34,7 @@ export async function startFake(script: string, commands: readonly string[]): Pr
       }),
     async stop() {
       for (const id of readdirSync(join(dir, 'jobs'))) killSession(join(dir, 'jobs', id));
-      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      await removeTree(dir);
     },
   };
 }

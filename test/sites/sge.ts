@@ -1,19 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-  chmodSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync, chmodSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readPid } from '../../src/util/pid-file.ts';
 import { freePorts } from './ports.ts';
+import { removeTree } from '../remove-tree.ts';
 
 /** A private Grid Engine cell on loopback (qmaster, one execution daemon), run by the user who runs the test. */
 export interface Sge {
@@ -81,7 +73,7 @@ export async function startSge(options: { slots?: number; userJobs?: number } = 
         process.kill(pid, 'SIGKILL');
         await until(() => !existsSync(`/proc/${pid}/exe`), `${name} still lives`);
       }
-      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      await removeTree(dir);
     },
   };
 }

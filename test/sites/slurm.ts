@@ -1,15 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -17,6 +8,7 @@ import { readPid } from '../../src/util/pid-file.ts';
 import { freePorts } from './ports.ts';
 import { slurmConf } from './slurm-conf.ts';
 import { startSlurmdbd } from './slurmdbd.ts';
+import { removeTree } from '../remove-tree.ts';
 
 export interface SlurmOptions {
   readonly nodes?: number;
@@ -153,7 +145,7 @@ export async function startSlurm(options: SlurmOptions = {}): Promise<Slurm> {
         await gone(name);
       }
       await accounting?.stop();
-      rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+      await removeTree(dir);
     },
   };
 }

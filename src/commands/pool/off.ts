@@ -36,7 +36,10 @@ also when the agent restarts, until \`gryphus pool on\` or the end of --for.`);
 export class PoolOn extends GryphusCommand {
   static override summary = 'Put this machine into the pool again.';
   static override description = 'Undoes `gryphus pool off`. Whether jobs run is again decided by `pool.policy`.';
-  static override examples = ['<%= config.bin %> pool on'];
+  static override examples = [
+    '<%= config.bin %> pool on',
+    '<%= config.bin %> pool on && <%= config.bin %> pool idle --once',
+  ];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(PoolOn);
