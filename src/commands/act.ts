@@ -73,7 +73,7 @@ export class Rm extends Act {
   static override strict = false;
   static override summary = 'Remove jobs from the queue, wherever they are.';
   static override description =
-    prose(`A job that runs is stopped at its site; it leaves the queue when the site has confirmed that.
+    prose(`A running job is stopped at its site; it leaves the queue when the site has confirmed that.
 Exit status 1 if a job could not be removed.`);
   static override examples = [
     '<%= config.bin %> rm 12.3',

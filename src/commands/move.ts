@@ -7,7 +7,7 @@ export class Move extends OrderCommand {
   static override strict = false;
   static override summary = 'Send jobs that have not started to another site, or to the pool.';
   static override description =
-    prose(`Idle and held jobs go at once, and held ones stay held. A job that waits in the queue of its site is withdrawn there
+    prose(`Idle and held jobs move at once, and held ones stay held. A job that waits in the queue of its site is withdrawn there
 first; it moves when the site has confirmed that it will not run it, and stays if it has started meanwhile. A running job is not
 moved: hold it first. Exit status 1 if a job could not be moved.`);
   static override examples = [

@@ -11,50 +11,52 @@ import { entry, type Table, type Values } from './table.ts';
 /** The sources of signs of the owner. */
 export const IDLE_SOURCES = ['terminals', 'X11', 'logind', 'interrupts', 'input', 'ssh'] as const;
 
-const own = (doc: string) => entry(expression, undefined, `A ClassAd expression instead of the policy's: ${doc}`);
+const own = (doc: string) => entry(expression, undefined, `A ClassAd expression that replaces the policy's: ${doc}`);
 
 /** The keys that set a machine's policy, in `config.toml` after `pool.`, and in the file of the machine's root. */
 export const POLICY_KEYS = {
   policy: entry(
     oneOf(POLICY_NAMES),
     'always',
-    "When jobs run on this machine: `always`; `desktop` (HTCondor's: after 15 min without its owner; suspended when the owner is back, moved 10 min later); `hunter` (moved 5 min later); `hunter-kill` (killed at once); `dedicated` (always, prefers the dedicated scheduler's jobs). See [owner.md](owner.md).",
+    "When jobs run on this machine: `always`; `desktop` (HTCondor's: when the owner has been away for 15 min; suspended when the owner returns, vacated 10 min later); `hunter` (vacated 5 min later); `hunter-kill` (killed at once); `dedicated` (always; prefers the dedicated scheduler's jobs). See [owner.md](owner.md).",
   ),
   polling_interval: entry(
     duration,
     '5s',
-    'How often the worker evaluates its policy (POLLING_INTERVAL); a sign of the owner is seen sooner while a job runs.',
+    "How often the worker evaluates its policy (POLLING_INTERVAL); while a job runs, the owner's return is noticed within a second.",
   ),
   start: own('which jobs this machine accepts (START).'),
-  is_owner: own("whether it is its owner's for all jobs (IS_OWNER); default: `START =?= false`."),
+  is_owner: own(
+    'whether the owner is using the machine, so that it accepts no jobs at all (IS_OWNER); default: `START =?= false`.',
+  ),
   want_suspend: own('whether a job is suspended before it is preempted (WANT_SUSPEND).'),
   suspend: own('when a job is suspended (SUSPEND).'),
-  continue: own('when a suspended job goes on (CONTINUE).'),
-  preempt: own('when a job has to leave (PREEMPT).'),
-  want_vacate: own('whether it is asked to end before it is killed (WANT_VACATE).'),
+  continue: own('when a suspended job continues (CONTINUE).'),
+  preempt: own('when a job must give up the machine (PREEMPT).'),
+  want_vacate: own('whether a preempted job is asked to end before it is killed (WANT_VACATE).'),
   kill: own('when a job that was asked to end is killed (KILL).'),
   rank: own('which jobs this machine prefers (RANK).'),
   retirement: own(
-    'seconds that a job may run on before it is preempted (MaxJobRetirementTime; a job may ask for less).',
+    'for how many seconds a job may keep running before it is preempted (MaxJobRetirementTime; a job may request less).',
   ),
-  max_vacate_time: own('the most seconds that a job may take to end when it is asked to (MachineMaxVacateTime).'),
+  max_vacate_time: own('how many seconds a job may take to end after it is asked to (MachineMaxVacateTime).'),
   periodic_checkpoint: own(
     'when a job with `+WantCheckpointSignal = true` is sent its checkpoint signal (PERIODIC_CHECKPOINT).',
   ),
   attributes: entry(
     expressions,
     undefined,
-    'A table of further attributes of the machine (STARTD_ATTRS), also of those that policies name, such as `StartIdleTime = 300`.',
+    'A table of additional attributes of the machine (STARTD_ATTRS), including those that policies use, such as `StartIdleTime = 300`.',
   ),
   idle_sources: entry(
     someOf(IDLE_SOURCES),
     IDLE_SOURCES,
-    'Where signs of the owner are looked for; `gryphus pool idle` shows what each sees.',
+    'Where to look for signs of the owner; `gryphus pool idle` shows what each source sees.',
   ),
   ignore_terminals: entry(
     texts,
     [],
-    'Terminals that show nothing of the owner, such as `pts/3` or `ttyS*`: a program may read one all the time. The last that fits counts; `!pts/4` is looked at all the same.',
+    'Terminals to ignore, such as `pts/3` or `ttyS*`, because a program reads them all the time. `!pts/4` makes an exception; the last matching entry counts.',
   ),
 } as const satisfies Table;
 

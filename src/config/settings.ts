@@ -19,7 +19,7 @@ export const SETTINGS = {
   'daemons.environment': entry(
     texts,
     [],
-    'Further environment variables that the daemons keep from the shell that starts them, such as for a ProxyCommand of ssh; a name may end with the wildcard `*`. Jobs do not see them.',
+    'Additional environment variables that the daemons inherit from the shell that starts them, for example for an ssh ProxyCommand; a name may end with `*`. Jobs do not see them.',
   ),
 
   'scheduler.periodic_interval': entry(
@@ -38,12 +38,12 @@ export const SETTINGS = {
   'gridmanager.restart_max': entry(
     duration,
     '1m',
-    'The longest wait before a GridManager that keeps dying is started again.',
+    'The longest wait before a GridManager that keeps crashing is restarted.',
   ),
   'gridmanager.hung_after': entry(
     duration,
     '90s',
-    'A GridManager, central manager or local worker without a heartbeat for this time is killed and restarted; its jobs run on.',
+    'A GridManager, central manager or local worker without a heartbeat for this time is killed and restarted; its jobs keep running.',
   ),
   'gridmanager.commit_timeout': entry(duration, '1d', 'How long a site keeps a prepared job that is never committed.'),
 
@@ -56,22 +56,22 @@ export const SETTINGS = {
   'broker.flood_sites': entry(
     integer(1),
     3,
-    'The most sites at which a job with `want_flood = true` is queued at once; the first to start it runs it.',
+    'The largest number of sites at which a job with `want_flood = true` is queued at once; the first to start it runs it.',
   ),
 
   'pool.local_worker': entry(flag, true, 'Whether this machine is a worker of the pool.'),
-  'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; without it, all.'),
-  'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; without it, all.'),
+  'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; default: all.'),
+  'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; default: all.'),
   ...prefixed('pool', POLICY_KEYS),
   'pool.resources': entry(
     amounts,
     undefined,
-    'A table of further resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses), with which `request_licenses` of a job is compared. What running jobs use is not subtracted yet.',
+    "A table of custom resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses); a job's `request_licenses` is compared with it. What running jobs use is not subtracted.",
   ),
   'pool.limit_memory': entry(
     flag,
     false,
-    "Whether a pool job that uses more memory than it asked for is killed and held (code 34); with a control group, by the kernel (as HTCondor's CGROUP_MEMORY_LIMIT_POLICY `hard`; otherwise `none`).",
+    "Whether a pool job that uses more memory than it requested is killed and held (code 34); in a control group the kernel enforces this (HTCondor's CGROUP_MEMORY_LIMIT_POLICY: `hard`, otherwise `none`).",
   ),
   'pool.cgroups': entry(
     oneOf(['auto', 'always', 'never']),
@@ -87,20 +87,24 @@ export const SETTINGS = {
   'submit.max_jobs': entry(
     integer(1),
     10_000_000,
-    'The most jobs that one submit may put into the queue; jobs of late materialization are not counted.',
+    'The largest number of jobs that one submit may put into the queue; jobs of late materialization are not counted.',
   ),
-  'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that asks for none.'),
-  'submit.default_memory': entry(size, '128M', '`request_memory` of a job that asks for none.'),
+  'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that does not set it.'),
+  'submit.default_memory': entry(size, '128M', '`request_memory` of a job that does not set it.'),
   'submit.default_disk': entry(
     size,
     undefined,
-    '`request_disk` of a job that asks for none; default: computed from the input files, as HTCondor does.',
+    '`request_disk` of a job that does not set it; default: computed from the input files, as HTCondor does.',
   ),
 
   'glidein.idle': entry(duration, '10m', 'A pilot ends after this time without work.'),
   'glidein.lease': entry(duration, '40m', 'A pilot without work ends after this time without contact to its agent.'),
-  'glidein.most': entry(integer(0), 1000, 'The most pilots that the factory may have at once, at all sites together.'),
-  'glidein.disk': entry(size, '1G', 'Free disk that a node must have for a pilot.'),
+  'glidein.most': entry(
+    integer(0),
+    1000,
+    'The largest number of pilots that the factory may have at once, at all sites together.',
+  ),
+  'glidein.disk': entry(size, '1G', 'Free disk space that a node must have for a pilot.'),
   'glidein.node': entry(
     oneOf(['auto', 'npm', 'own']),
     'auto',
@@ -114,7 +118,7 @@ export const SETTINGS = {
   'glidein.address': entry(
     text,
     undefined,
-    '`host:port` under which sites reach that port; default: as `glidein.listen`.',
+    '`host:port` at which sites reach that port; default: as `glidein.listen`.',
   ),
 
   'user_log.format': entry(
@@ -123,11 +127,11 @@ export const SETTINGS = {
     "HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS: how dates and events are written, unless the submit file says otherwise.",
   ),
 
-  'history.keep_jobs': entry(integer(0), 100_000, 'The most ended jobs that `gryphus history` keeps.'),
+  'history.keep_jobs': entry(integer(0), 100_000, 'The largest number of ended jobs that `gryphus history` keeps.'),
   'history.keep_for': entry(duration, '365d', 'How long `gryphus history` keeps ended jobs.'),
 
   'cache.site_keep_for': entry(duration, '7d', 'How long a site caches an input that no job uses.'),
-  'cache.site_size': entry(size, '20G', "The most that a site's cache may hold of inputs that no job uses."),
+  'cache.site_size': entry(size, '20G', "The largest size of the inputs in a site's cache that no job uses."),
 
   'urls.netrc': entry(
     path,
@@ -145,7 +149,7 @@ export const SETTINGS = {
   'notify.problems': entry(
     flag,
     true,
-    'Whether to send mail about what needs you: a credential that ends, a site that wants a log-in, held jobs.',
+    'Whether to send mail about problems that need you: a credential that expires, a site that requires a log-in, held jobs.',
   ),
   'notify.method': entry(oneOf(['sendmail', 'smtp']), 'sendmail', 'How mail leaves this machine.'),
   'notify.sendmail': entry(text, '/usr/sbin/sendmail', 'The sendmail program.'),
@@ -169,12 +173,12 @@ export const SETTINGS = {
   'alarms.credential': entry(
     durations,
     ['24h', '6h', '1h'],
-    'How long before the end of a credential to send an alarm, each once; times longer than half of its lifetime are skipped.',
+    'How long before a credential expires to send an alarm, each once; times longer than half of its lifetime are skipped.',
   ),
   'alarms.hold_before_end': entry(
     duration,
     '60s',
-    'Jobs are held when their credential ends within this time (never more than a tenth of its life).',
+    'Jobs are held when their credential expires within this time (never more than a tenth of its lifetime).',
   ),
   'alarms.hook': entry(
     text,

@@ -38,7 +38,7 @@ export const SITE_KEYS = {
   scratch: entry(text, undefined, "Directory at the site for our jobs, below the site's name; default: `~/.gryphus`."),
   queue: entry(text, undefined, 'Queue or partition for jobs that name none.'),
   project: entry(text, undefined, 'Project or account for jobs that name none.'),
-  extra_args: entry(texts, [], 'Further arguments for every submit command of the batch system.'),
+  extra_args: entry(texts, [], 'Additional arguments for every submit command of the batch system.'),
   walltime: entry(duration, undefined, 'Time limit for jobs that name none.'),
   urls: entry(
     oneOf(['agent', 'direct']),
@@ -50,11 +50,11 @@ export const SITE_KEYS = {
   allocation_end: entry(
     moment,
     undefined,
-    'When your allocation there ends; you get an alarm before, as for a credential.',
+    'When your allocation there ends; you get an alarm in advance, as for a credential.',
   ),
-  'glidein.max': entry(integer(0), 0, 'The most pilots that the factory may have there at once; 0: none.'),
+  'glidein.max': entry(integer(0), 0, 'The largest number of pilots that the factory may have there at once; 0: none.'),
   'glidein.cores': entry(integer(1), 1, 'Cores of a pilot.'),
-  'glidein.memory': entry(size, undefined, 'Memory of a pilot; default: what the batch system gives.'),
+  'glidein.memory': entry(size, undefined, 'Memory of a pilot; default: what the batch system assigns.'),
   'glidein.gpus': entry(integer(0), 0, 'GPUs of a pilot.'),
   'glidein.walltime': entry(duration, undefined, "A pilot's time limit; default: `walltime`, else one hour."),
   'glidein.scratch': entry(
@@ -67,14 +67,14 @@ export const SITE_KEYS = {
     'always',
     'When jobs run in its pilots, on nodes that have owners: as `pool.policy`.',
   ),
-  'glidein.attributes': entry(expressions, undefined, 'Further attributes of its pilots: as `pool.attributes`.'),
-  'limits.queued': entry(integer(1), undefined, 'The most jobs of ours in its queue, waiting and running.'),
+  'glidein.attributes': entry(expressions, undefined, 'Additional attributes of its pilots: as `pool.attributes`.'),
+  'limits.queued': entry(integer(1), undefined, 'The largest number of our jobs in its queue, waiting and running.'),
   'limits.running': entry(
     integer(1),
     undefined,
-    'The most jobs of ours running at once; default with `fork`: its number of cores.',
+    'The largest number of our jobs running at once; default with `fork`: its number of cores.',
   ),
-  'limits.submits_per_minute': entry(integer(1), undefined, 'The most jobs submitted within a minute.'),
+  'limits.submits_per_minute': entry(integer(1), undefined, 'The largest number of jobs submitted within a minute.'),
   'limits.poll_min': entry(duration, undefined, 'The shortest time between two polls of its queue.'),
   'limits.poll_max': entry(duration, undefined, 'The longest time between two polls, when nothing changes.'),
 } as const;

@@ -4,10 +4,10 @@ import { GryphusCommand, interruptible, prose, terminalWidth } from '../command.
 import { idleLines } from '../show/idle.ts';
 
 export class PoolIdle extends GryphusCommand {
-  static override summary = "Show what this machine's signs of its owner are, each with its age; redrawn every second.";
+  static override summary = "Show the signs of this machine's owner, each with its age; redrawn every second.";
   static override description =
-    prose(`The smallest idle time counts (KeyboardIdle). Sources that see nothing on this machine say why. Without a terminal,
-or with --once, one table.`);
+    prose(`The smallest idle time counts (KeyboardIdle). A source that sees nothing on this machine shows why. Without a
+terminal, or with --once, prints one table.`);
   static override examples = ['<%= config.bin %> pool idle', '<%= config.bin %> pool idle --once'];
   static override flags = {
     once: Flags.boolean({ summary: 'Print one table and exit.' }),

@@ -82,8 +82,8 @@ ${rows.join('\n')}
 ## Jobs
 
 \`12\` is a cluster, \`12.3\` a job of it, anything else a user; several may be given. \`--constraint\` takes a ClassAd
-expression and narrows what is named, in every command: \`rm 12 --constraint 'ProcId > 5'\` removes jobs of cluster 12 only. Where HTCondor's commands have an option of the same meaning it has the same name, and
-may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Owner Cmd\`, \`-dry-run -\`.
+expression and narrows the selection, in every command: \`rm 12 --constraint 'ProcId > 5'\` removes jobs of cluster 12 only. Options that HTCondor's
+commands also have are named as there, and may be written as there: \`-nobatch\`, \`-const 'JobStatus == 5'\`, \`-af:jh Owner Cmd\`, \`-dry-run -\`.
 
 ## Options of every command
 
@@ -98,14 +98,14 @@ line. New versions only add fields; [the names](../json.md).
 ## Errors and exit statuses
 
 An error is one line on standard error, \`gryphus: …\`, and what to do about it. 0: success. 1: something that you asked for could
-not be done, and the command said what (a job that was not held and could not be released, a wait whose time ran out, a step of
+not be done, as the command reported (a job that was not held and could not be released, a wait whose time ran out, a step of
 \`site test\` that failed). 3: \`status\` found no Scheduler. 130: Ctrl-C. Else:
 
 | status | error |
 | --- | --- |
 ${exits.join('\n')}
 
-\`GRYPHUS_DEBUG=1\` adds the place in the source that an error came from.
+\`GRYPHUS_DEBUG=1\` adds the place in the source where an error came from.
 `;
 }
 
