@@ -58,7 +58,9 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
   const backoff = (await siteBackoffs(queue.kv)).get(job.site);
   const waits = ['idle', 'preparing', 'prepared'].includes(job.state);
   if (waits && backoff?.learned)
-    details.push(`Site ${job.site} took ${backoff.learned.cap} of our jobs and no more: ${backoff.learned.message}`);
+    details.push(
+      `Site ${job.site} accepted ${backoff.learned.cap} of our jobs and no more: ${backoff.learned.message}`,
+    );
   if (waits && backoff?.outOfUse) details.push(restsText(job.site, backoff.outOfUse, Math.floor(Date.now() / 1000)));
   details.push(...choice.details);
   if (inPool && job.state === 'committed') {

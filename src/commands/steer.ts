@@ -1,7 +1,7 @@
 import { prose } from './command.ts';
 import { ORDER_ARGS, ORDER_FLAGS, OrderCommand } from './order-jobs.ts';
 
-const STATUS = 'Exit status 1 if a job that was named by its id does not run in the pool, or none of the jobs does.';
+const STATUS = 'Exit status 1 if a job named by its id is not running in the pool, or if none of the jobs is.';
 
 /** vacate, suspend and continue are one command under three names. */
 abstract class Steer extends OrderCommand {

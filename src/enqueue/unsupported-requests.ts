@@ -55,6 +55,6 @@ export class UnsupportedRequests {
     const { command, instead } = backendOf(batch)?.lacks ?? {};
     if (command === undefined || this.#wordless.has(site) || !ASKS[command](job)) return;
     const advice = instead === undefined ? '' : ` If the site has it, ask with: batch_extra_submit_args = ${instead}`;
-    this.#wordless.set(site, `Site ${site} (${batch}) is not asked for ${command}.${advice}`);
+    this.#wordless.set(site, `${command} is not passed on to site ${site} (${batch}).${advice}`);
   }
 }

@@ -130,7 +130,7 @@ export function factory(
     const allowed = Math.min(supply.most - supply.waiting.length - supply.running, limits.most - total);
     const more = Math.min(here - hopeful, step, allowed);
     if (more <= 0) {
-      because.push(`${supply.site}: it has as many pilots as it may have.`);
+      because.push(`${supply.site}: it has reached its limit of pilots.`);
       continue;
     }
     if (hopeful + supply.running === 0) asked++;

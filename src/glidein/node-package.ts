@@ -60,7 +60,7 @@ export async function nodeFor(arch: Arch, { repository, from, log }: NodeSource)
   } catch (thrown) {
     const cause = asError(thrown);
     if (from === 'auto' && arch === process.arch) {
-      log('npm has no Node for pilots now: using our own', { why: cause.message });
+      log('npm cannot provide Node for pilots now: using our own', { why: cause.message });
       return ownNode(arch, repository);
     }
     throw new GryphusError('missing-program', `There is no Node for ${arch} pilots: ${cause.message}.`, {

@@ -373,7 +373,7 @@ export class GridManager {
   }
 
   #tellFault(where: string, error: Error, waitMs: number): void {
-    const again = `it tries again in ${Math.ceil(waitMs / 1000)} s`;
+    const again = `it retries in ${Math.ceil(waitMs / 1000)} s`;
     this.#options.onFault(
       `Gryphus failed while ${where}, because of an internal error; ${again}: ${error.message}`,
       error,

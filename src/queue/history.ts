@@ -301,7 +301,7 @@ function wishedBy(wish: LookWish): (job: SeenJob) => boolean {
 function damagedLine(path: string): StoredPlace {
   return {
     what: `A line of the history ${path}`,
-    remedy: `Move ${path} and its .index elsewhere; its jobs are not shown then.`,
+    remedy: `Move ${path} and its .index elsewhere; the jobs in it are then no longer shown.`,
   };
 }
 

@@ -33,7 +33,7 @@ export async function openMeta(db: Connection, now: () => number): Promise<strin
 async function upgrade(db: Connection, now: number): Promise<void> {
   if ((await db.script('upgrade', [now])) === 1) return;
   throw new GryphusError('state-version', 'The daemons of an older Gryphus are running here.', {
-    suggestions: ['End them with `gryphus down`; the jobs go on. Then run this again.'],
+    suggestions: ['Stop them with `gryphus down` (jobs keep running), then run this again.'],
   });
 }
 

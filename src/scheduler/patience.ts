@@ -98,7 +98,7 @@ export class Patience {
   failed(what: string, thrown: unknown): void {
     const wait = this.#pauses.of(this.#pauses.failed(what, performance.now()));
     const { message } = asError(thrown);
-    const again = `it tries again in ${Math.ceil(wait / 1000)} s`;
+    const again = `it retries in ${Math.ceil(wait / 1000)} s`;
     this.#options.onFault(
       `Gryphus failed while ${what}, because of an internal error; ${again}: ${message}`,
       asError(thrown),

@@ -11,7 +11,7 @@ const FLOOR = { bytes: 100e6, part: 0.02 };
 export async function keepFloor(directory: string, coming = 0): Promise<void> {
   const { bavail, blocks, bsize } = await statfs(directory);
   if (bavail * bsize - coming >= Math.min(FLOOR.bytes, FLOOR.part * blocks * bsize)) return;
-  throw new GryphusError('disk-full', `There is no space for what comes: ${directory} is nearly full.`, {
+  throw new GryphusError('disk-full', `There is no space for incoming files: ${directory} is nearly full.`, {
     suggestions: ['Free some space, then `gryphus release` the job.'],
   });
 }

@@ -47,7 +47,7 @@ async function intoDevice(source: Readable, to: string): Promise<void> {
 
 async function intoPipe(source: Readable, to: string, patienceMs: number): Promise<void> {
   const unread = (cause?: unknown): GryphusError =>
-    new GryphusError('output-unwritable', `${to} is a pipe that nobody reads, so the output cannot be written there.`, {
+    new GryphusError('output-unwritable', `${to} is a pipe without a reader, so the output cannot be written there.`, {
       cause,
       suggestions: ['Read from it, then `gryphus release` the job: its results wait at the site.'],
     });

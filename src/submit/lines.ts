@@ -17,7 +17,7 @@ const REPLACED = '\uFFFD';
 /** A job would get other bytes than the user wrote, in its arguments or the names of its files. */
 export function refuseReplaced(text: string, place: Place): void {
   if (!text.includes(REPLACED)) return;
-  throw badInput(place, 'the line has bytes that are not UTF-8', [
+  throw badInput(place, 'the line contains bytes that are not UTF-8', [
     'If they are Latin-1, convert the file: iconv -f latin1 -t utf-8',
   ]);
 }
@@ -96,7 +96,7 @@ export class LineReader {
   #takeContinuation(): string {
     const more = trimStart(trimEnd(this.#take()));
     if (more.startsWith('#') && !more.endsWith('\\')) {
-      throw badInput({ file: this.file, line: this.#next }, 'a comment stands between continued lines', [
+      throw badInput({ file: this.file, line: this.#next }, 'there is a comment between continued lines', [
         'Move the comment above the statement, or end it with a backslash too.',
       ]);
     }

@@ -7,7 +7,7 @@ import type { SubmitWorld } from './world.ts';
 const MOST_SHOWN = 20;
 export const MOST_LOOKED_AT = 10_000;
 
-const INPUTS = 'Relative names start from initialdir. skip_filechecks = true submits without this check.';
+const INPUTS = 'Names are relative to initialdir. skip_filechecks = true submits without this check.';
 
 /** Missing files and directories of a cluster's jobs, collected to be reported together. */
 export class Missing {

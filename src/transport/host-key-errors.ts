@@ -35,7 +35,7 @@ export function hostKeyError(
         `The host key of ${name} has changed: it presented ${shown}, ${by.file} line ${by.line} has ${fingerprint(by.key)}.`,
         {
           suggestions: [
-            'Somebody may be listening in; ask the site whether its key was changed.',
+            'Someone may be intercepting the connection; ask the site whether its key was changed.',
             `If it was, remove the old one: ${shellWords(['ssh-keygen', '-f', by.file, '-R', name])}`,
           ],
         },

@@ -22,7 +22,7 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
         : `The host key of ${site} has changed: it presented ${shown}, ${file} line ${line} has another.`,
       {
         suggestions: [
-          'Somebody may be listening in; ask the site whether its key was changed.',
+          'Someone may be intercepting the connection; ask the site whether its key was changed.',
           ...(revoked ? [] : [`If it was, remove the old one: ${shellWords(['ssh-keygen', '-f', file, '-R', name])}`]),
         ],
       },

@@ -44,7 +44,7 @@ export function readText(fd: number, most: number, name: string): string {
 }
 
 export function tooLong(name: string, most: number): UnreadableText {
-  return new UnreadableText(`${name} has more than ${Math.floor(most / MB)} MB, or no end`);
+  return new UnreadableText(`${name} is larger than ${Math.floor(most / MB)} MB, or endless`);
 }
 
 function pipedText(path: string, most: number, patienceMs: number): string {

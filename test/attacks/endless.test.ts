@@ -54,7 +54,7 @@ it('outputs into a pipe without a reader hold their jobs, and no other waits for
   expect(sites.agent.read('good.out')).toBe('good\n');
   for (const cluster of bad) {
     const ad = await sites.settled(cluster);
-    expect(ad['HoldReason']).toContain('a pipe that nobody reads');
+    expect(ad['HoldReason']).toContain('a pipe without a reader');
     await sites.agent.ok('rm', String(cluster));
   }
 }, 120_000);

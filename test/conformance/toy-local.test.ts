@@ -96,7 +96,7 @@ queue
 `,
     );
     const { stderr } = await agent.run(['submit', '--wait', 'toy.sub']);
-    expect(stderr).toContain('Site here (toy) is not asked for request_disk.');
+    expect(stderr).toContain('request_disk is not passed on to site here (toy).');
     expect(stderr).toContain('1 exit status 3.');
     expect(agent.read('out')).toBe('hello\n');
   } finally {

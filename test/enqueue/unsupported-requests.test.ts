@@ -34,9 +34,9 @@ describe('what a GRAM service passes over', () => {
     unsupported.look(at('c', 'condor'), { RequestDisk: '1024' }, shared);
     unsupported.look(at('d', 'slurm'), {}, shared);
     expect(unsupported.warnings.map(({ message }) => message)).toEqual([
-      'Site a (slurm) is not asked for request_disk. If the site has it, ask with: batch_extra_submit_args = --tmp=10G',
-      'Site b (slurm) is not asked for request_disk. If the site has it, ask with: batch_extra_submit_args = --tmp=10G',
-      'Site c (condor) is not asked for batch_queue.',
+      'request_disk is not passed on to site a (slurm). If the site has it, ask with: batch_extra_submit_args = --tmp=10G',
+      'request_disk is not passed on to site b (slurm). If the site has it, ask with: batch_extra_submit_args = --tmp=10G',
+      'batch_queue is not passed on to site c (condor).',
     ]);
   });
 

@@ -43,7 +43,7 @@ describe('a fault that comes from one job, or one site', () => {
       await world.until((jobs) => ended(jobs, bad));
       expect(stateOf(await world.records(), bad)?.state).toBe(call === 'prepare' ? 'preparing' : 'finished');
       expect(world.faults[0]).toMatch(
-        /of job \d+\.5, because of an internal error; it tries again in 1 s: what nobody foresaw/,
+        /of job \d+\.5, because of an internal error; it retries in 1 s: what nobody foresaw/,
       );
       // It is retried a few times; then the job is held for a person to decide.
       await world.until((jobs) => {

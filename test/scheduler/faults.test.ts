@@ -126,7 +126,7 @@ describe('a Scheduler whose parts fail', () => {
     ).toBeUndefined();
     // It is left alone now.
     expect(patience.attempt('y', () => 7)).toBeUndefined();
-    expect(said.at(-1)).toBe('Gryphus failed while y, because of an internal error; it tries again in 1 s: z');
+    expect(said.at(-1)).toBe('Gryphus failed while y, because of an internal error; it retries in 1 s: z');
   });
 });
 

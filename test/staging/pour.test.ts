@@ -21,7 +21,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 it('a pipe without a reader is an error at once, and occupies nothing', async () => {
   const from = join(dir, 'from');
   writeFileSync(from, 'x');
-  const unread = { code: 'output-unwritable', message: expect.stringContaining('a pipe that nobody reads') as unknown };
+  const unread = { code: 'output-unwritable', message: expect.stringContaining('a pipe without a reader') as unknown };
   const tries = Array.from({ length: 8 }, (_, i) =>
     i % 2 === 0 ? placeBytes(Buffer.from('x'), 'a', fifo) : place({ from, to: fifo, executable: false }),
   );

@@ -225,7 +225,7 @@ on Line 5 of job.sub: Can't open "/d/1.dat" for reading: No such file or directo
 on Line 6 of job.sub: transfer_output_remaps = res/a: there is no directory /d/res`;
     const suggestions = [
       `mkdir -p /d/out '/d/err/it'\\''s' /d/res`,
-      'Relative names start from initialdir. skip_filechecks = true submits without this check.',
+      'Names are relative to initialdir. skip_filechecks = true submits without this check.',
     ];
     expect(parsed).toThrow(expect.objectContaining({ code: 'bad-input', message, suggestions }));
   });

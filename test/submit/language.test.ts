@@ -17,7 +17,7 @@ describe('lines', () => {
 
   it('refuse a comment inside a statement, with its line', () => {
     const error = refusal('arguments = a \\\n# why\n b\nqueue');
-    expect(error.message).toBe('on Line 3 of job.sub: a comment stands between continued lines');
+    expect(error.message).toBe('on Line 3 of job.sub: there is a comment between continued lines');
     expect(error.suggestions[0]).toContain('backslash');
   });
 

@@ -66,7 +66,7 @@ describe('any text', () => {
   it('refuses bytes that are not UTF-8, in what a job may get', () => {
     const latin1 = (text: string) => Buffer.from(text, 'latin1').toString('utf8');
     const read = (text: string) => () => submit(latin1(text));
-    const line = (n: number) => new RegExp(`^on Line ${n} of job.sub: the line has bytes that are not UTF-8$`);
+    const line = (n: number) => new RegExp(`^on Line ${n} of job.sub: the line contains bytes that are not UTF-8$`);
     expect(read('executable = job.sh\narguments = café\nqueue')).toThrow(line(2));
     expect(read('executable = job.sh\narguments = a \\\n  café\nqueue')).toThrow(line(2));
     expect(read('executable = job.sh\narguments = $(x)\nqueue x from (\na\ncafé\n)')).toThrow(line(5));

@@ -16,7 +16,7 @@ describe('a text of a file', () => {
     const path = join(dir, 'a');
     writeFileSync(path, 'ü'.repeat(1_000_000));
     expect(boundedText(path, 2_000_000)).toBe('ü'.repeat(1_000_000));
-    expect(() => boundedText(path, 1_999_999)).toThrow(new UnreadableText(`${path} has more than 1 MB, or no end`));
+    expect(() => boundedText(path, 1_999_999)).toThrow(new UnreadableText(`${path} is larger than 1 MB, or endless`));
     expect(boundedText('/proc/self/stat', 1000)).toMatch(/^\d+ /);
   });
 
@@ -26,7 +26,7 @@ describe('a text of a file', () => {
   });
 
   it('without an end is not read for ever', () => {
-    expect(() => boundedText('/dev/zero', 2 ** 21)).toThrow('/dev/zero has more than 2 MB, or no end');
+    expect(() => boundedText('/dev/zero', 2 ** 21)).toThrow('/dev/zero is larger than 2 MB, or endless');
     const fifo = join(dir, 'fifo');
     execFileSync('mkfifo', [fifo]);
     expect(() => boundedText(fifo, 10, 100)).toThrow(`${fifo} is not a regular file, and did not end within 1 s`);

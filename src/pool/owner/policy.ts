@@ -137,7 +137,7 @@ export class Policy {
         : value === undefined
           ? 'is undefined'
           : 'is an error';
-    const message = `${name} ${what} here, and counts as ${otherwise}`;
+    const message = `${name} ${what} here and counts as ${otherwise}`;
     if (this.#said.has(message)) return;
     this.#said.add(message);
     this.complaints.push(message);

@@ -11,7 +11,7 @@ export interface ReasonOptions {
   readonly keyboard: number | undefined;
   /** The source of the latest sign of the owner. */
   readonly by: string | undefined;
-  /** Since when the owner is there. */
+  /** Since when the owner has been present. */
   readonly presentSince: number | undefined;
   readonly off: OwnerWord['off'] | undefined;
 }
@@ -19,7 +19,7 @@ export interface ReasonOptions {
 /** Idle times that are tried to find when a machine may take jobs again, in seconds. */
 const MOST_IDLE = 7 * 86_400;
 
-/** Why a machine is its owner's, in words for the users of the pool. */
+/** Why a machine is reserved for its owner, for the users of the pool. */
 export function ownerReason(options: ReasonOptions): string {
   const { policy, my, now, keyboard, by, presentSince, off } = options;
   if (off) {
@@ -31,18 +31,18 @@ export function ownerReason(options: ReasonOptions): string {
     for (const [name, value] of Object.entries(changes)) other.setExpr(name, literal(value));
     return !policy.isOwner({ my: other, now });
   };
-  if (takes({ OnBattery: false })) return 'it runs on its battery';
+  if (takes({ OnBattery: false })) return 'it runs on battery';
   const quiet = { LoadAvg: 0, CondorLoadAvg: 0, CpuBusyTime: 0 };
-  if (takes(quiet)) return 'others use its processors';
+  if (takes(quiet)) return 'other programs are using its processors';
   const needed = leastIdle((idle) => takes({ ...quiet, OnBattery: false, KeyboardIdle: idle }));
   if (keyboard === undefined && needed !== undefined)
-    return 'nothing on it shows whether its owner is there (gryphus pool idle)';
-  if (keyboard === undefined || needed === undefined || keyboard > needed) return 'its START policy takes no job now';
+    return 'it cannot tell whether its owner is present (gryphus pool idle)';
+  if (keyboard === undefined || needed === undefined || keyboard > needed) return 'its START policy accepts no job now';
   const source = by === undefined ? '' : ` (${by})`;
   const wait = `it may take jobs ${minutes(needed)} after the last sign`;
   return presentSince === undefined
-    ? `its owner was there until ${clock(now - keyboard)}${source}; ${wait}`
-    : `its owner is at the keyboard since ${clock(presentSince)}${source}; ${wait}`;
+    ? `its owner was active until ${clock(now - keyboard)}${source}; ${wait}`
+    : `its owner has been at the keyboard since ${clock(presentSince)}${source}; ${wait}`;
 }
 
 /** The smallest idle time, in seconds, at which the machine takes jobs; `undefined` if there is none. */

@@ -12,8 +12,8 @@ export const ROOT_POLICY_FILE = '/etc/gryphus/owner-policy.toml';
 
 const KEYS = {
   ...POLICY_KEYS,
-  off: entry(oneOf(['now', 'graceful', 'peaceful']), undefined, 'The machine is out of every pool.'),
-  keep: entry(integer(0), undefined, 'Cores that every pool leaves to the owner.'),
+  off: entry(oneOf(['now', 'graceful', 'peaceful']), undefined, 'Whether, and how, the machine is out of every pool.'),
+  keep: entry(integer(0), undefined, 'Cores that no pool may use.'),
 } as const;
 
 /** What that file sets; what it does not name stays with the user. */
@@ -29,15 +29,15 @@ export interface RootPolicy {
 }
 
 /**
- * `undefined` if there is no such file. Throws a GryphusError 'bad-config' if it is not root's alone, or wrong: then it
- * must not be taken for one that allows everything.
+ * `undefined` if there is no such file. Throws a GryphusError 'bad-config' if it does not belong to root alone or is
+ * invalid: such a file must not count as permission for everything.
  */
 export async function readRootPolicy(file: string): Promise<RootPolicy | undefined> {
   const found = lstatSync(file, { throwIfNoEntry: false });
   if (!found) return undefined;
   const bad = (message: string) => new GryphusError('bad-config', `${file}: ${message}`);
-  if (!found.isFile() || found.uid !== 0) throw bad('it is not a file of root.');
-  if ((found.mode & 0o022) !== 0) throw bad('others than root can write it.');
+  if (!found.isFile() || found.uid !== 0) throw bad('it does not belong to root.');
+  if ((found.mode & 0o022) !== 0) throw bad('users other than root can write to it.');
   const source = { file, text: readFileSync(file, 'utf8') };
   const tree = await parseToml(source);
   const values = readTable(KEYS, tree, source);

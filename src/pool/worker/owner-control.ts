@@ -97,7 +97,7 @@ export class OwnerControl {
 
   /** Why no job is taken now, if so. */
   get refusal(): string | undefined {
-    return isClosed(this.#machine.state) ? (this.#reason ?? 'its owner has the machine') : undefined;
+    return isClosed(this.#machine.state) ? (this.#reason ?? 'its owner is using the machine') : undefined;
   }
 
   /** The changing attributes of the machine's ad. */

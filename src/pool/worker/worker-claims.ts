@@ -89,7 +89,7 @@ export class WorkerClaims {
    */
   admit(start: { readonly claim: string; readonly size: Size }, job: ClassAd | undefined): string | undefined {
     const held = this.#claims.get(start.claim);
-    if (!job) return 'its claim is not known';
+    if (!job) return 'its claim is unknown';
     if (held) {
       const short = shortOf(start.size, held.size);
       return short === undefined ? undefined : `the claim is smaller: ${short}`;

@@ -177,7 +177,7 @@ export async function runWorker(
       if (config.idleSeconds !== undefined && idle > config.idleSeconds)
         return end(WORKER_EXIT.done, `nothing to do for ${config.idleSeconds} s`);
       if (config.loneSeconds !== undefined && startd.busy === 0 && link.silence > config.loneSeconds)
-        end(WORKER_EXIT.done, `without the agent for ${config.loneSeconds} s`);
+        end(WORKER_EXIT.done, `without contact to the agent for ${config.loneSeconds} s`);
     }
 
     function end(exit: number, message: string): void {

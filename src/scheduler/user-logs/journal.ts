@@ -220,7 +220,7 @@ export class LogJournal {
     const text = (await this.#bytes(place)).toString('utf8');
     return parseStored(PIECE, text, {
       what: `The journal of the user logs ${this.#path}`,
-      remedy: 'Move it elsewhere; the events in it that are not yet in a user log are lost then.',
+      remedy: 'Move it elsewhere; events in it that are not yet in a user log are then lost.',
     }).t;
   }
 

@@ -92,11 +92,14 @@ describe('the owner of this machine, at a terminal', () => {
     await until('the queue to know', async () => (await status(cluster)) === 7 || undefined, SOON);
     expect(await slot((ad) => ad['Activity'] === 'Suspended', false)).toMatchObject({ State: 'Claimed' });
     expect(await slot((ad) => ad['State'] === 'Owner')).toMatchObject({ START: false });
-    expect(await agent.ok('status', '--pool')).toMatch(/its owner is at the keyboard since \d\d:\d\d \(terminals\)/);
+    expect(await agent.ok('status', '--pool')).toMatch(
+      /its owner has been at the keyboard since \d\d:\d\d \(terminals\)/,
+    );
     const next = await agent.submit('executable = /bin/true\ntransfer_executable = false\nqueue\n');
     await until(
       'it to wait for the owner',
-      async () => (await agent.ok('why', String(next))).includes('its owner is at the keyboard since') || undefined,
+      async () =>
+        (await agent.ok('why', String(next))).includes('its owner has been at the keyboard since') || undefined,
       SOON,
     );
     expect(ticksOf(id)).toBe(before);

@@ -24,7 +24,7 @@ it('what is undefined or an error counts as HTCondor has it, and is said once', 
   const truths = policy.truths(scope, false, 10);
   expect(truths).toMatchObject({ suspend: false, preempt: false, kill: false, wantVacate: true, continue: false });
   expect(policy.truths(scope, false, 601)).toMatchObject({ continue: true });
-  expect(said.filter((one) => one.startsWith('SUSPEND'))).toEqual(['SUSPEND is undefined here, and counts as false']);
+  expect(said.filter((one) => one.startsWith('SUSPEND'))).toEqual(['SUSPEND is undefined here and counts as false']);
 });
 
 it('an expression that costs too much is given up', () => {

@@ -43,21 +43,21 @@ describe('the policy that root sets for a machine', () => {
   it.runIf(isRoot)('is refused if another user owns it, or others may write it, or it is a link', async () => {
     write('policy = "always"\n');
     chownSync(file, 65534, 65534);
-    await refused(/not a file of root/);
+    await refused(/does not belong to root/);
     for (const mode of [0o664, 0o646]) {
       chownSync(file, 0, 0);
       chmodSync(file, mode);
-      await refused(/others than root can write it/);
+      await refused(/users other than root can write to it/);
     }
     rmSync(file);
     writeFileSync(join(dir, 'other'), 'policy = "always"\n');
     symlinkSync(join(dir, 'other'), file);
-    await refused(/not a file of root/);
+    await refused(/does not belong to root/);
   });
 
   it.skipIf(isRoot)('is refused if a user made it', async () => {
     write('policy = "always"\n');
-    await refused(/not a file of root/);
+    await refused(/does not belong to root/);
   });
 
   it.runIf(isRoot)('names the file and the line of what is wrong in it', async () => {

@@ -37,7 +37,9 @@ export class InputDevices implements IdleSource {
       return {
         sees: false,
         note:
-          refused === 0 ? `${this.#dir} is empty` : `none of ${names.length} may be read (root, or the group input)`,
+          refused === 0
+            ? `${this.#dir} is empty`
+            : `none of ${names.length} is readable (this needs root, or the group input)`,
       };
     const idle = this.#last === undefined ? undefined : at - this.#last;
     return { sees: true, idle, console: idle, note: `${this.#open.size} of ${names.length} read` };

@@ -38,7 +38,7 @@ export class Interrupts implements IdleSource {
       return { sees: false, note: `${this.#file} cannot be read` };
     }
     const counts = parseInterrupts(text);
-    if (counts.size === 0) return { sees: false, note: 'no line of a keyboard or mouse in /proc/interrupts' };
+    if (counts.size === 0) return { sees: false, note: '/proc/interrupts lists no keyboard or mouse' };
     for (const [name, count] of counts) {
       const changed = this.#changes.note(name, count, at);
       if (changed !== undefined) this.#last = Math.max(this.#last ?? changed, changed);

@@ -87,7 +87,7 @@ class Display {
     this.#bytes = Buffer.concat([this.#bytes, bytes]);
     const socket = this.#socket;
     if (!socket) return;
-    if (this.#bytes.length > MOST) return this.#fail(socket, 'it talks too much');
+    if (this.#bytes.length > MOST) return this.#fail(socket, 'it sent too much data');
     if (this.#root === undefined && !this.#begin(socket)) return;
     while (this.#bytes.length >= MESSAGE) {
       const message = this.#bytes.subarray(0, MESSAGE);
@@ -95,7 +95,7 @@ class Display {
       if (this.#bytes.length < MESSAGE + more) return;
       this.#bytes = this.#bytes.subarray(MESSAGE + more);
       if (message.readUInt8(0) === 1) this.#hear(socket, message);
-      else if (message.readUInt8(0) === 0) return this.#fail(socket, 'it refuses the question');
+      else if (message.readUInt8(0) === 0) return this.#fail(socket, 'it rejected the request');
     }
   }
 
@@ -106,7 +106,7 @@ class Display {
     const answer = setupAnswer(this.#bytes.subarray(0, length));
     this.#bytes = this.#bytes.subarray(length);
     if ('refused' in answer) {
-      this.#fail(socket, answer.refused || 'it refuses us');
+      this.#fail(socket, answer.refused || 'it refused the connection');
       return false;
     }
     this.#root = answer.root;
@@ -117,7 +117,7 @@ class Display {
   #hear(socket: Socket, message: Buffer): void {
     if (this.#opcode === undefined) {
       this.#opcode = extensionAnswer(message);
-      if (this.#opcode === undefined) this.#fail(socket, 'it has no MIT-SCREEN-SAVER');
+      if (this.#opcode === undefined) this.#fail(socket, 'it lacks the MIT-SCREEN-SAVER extension');
       else this.ask(performance.now() / 1000);
       return;
     }
