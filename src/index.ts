@@ -1,7 +1,7 @@
 export { Gryphus } from './client/gryphus.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
 export { readDescription } from './client/read-description.ts';
-export { dagTools, kinds, myProxyTools, proxyTools } from './client/tools.ts';
+export { dagTools, kinds, myProxyTools, oneJobs, proxyTools } from './client/tools.ts';
 export type { SiteRecord } from './config/sites.ts';
 export type { Found } from './backends/found.ts';
 export { BACKEND_NAMES, type BackendName } from './backends/registry.ts';
@@ -10,6 +10,7 @@ export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
 export type { EventsRequest, EventWithCursor } from './client/news.ts';
 export type { IdleView, MachineOwner, PresenceView } from './client/machine-owner.ts';
+export type { OneJob } from './client/one-job.ts';
 export type { ShellRequest } from './client/shell.ts';
 export type { TopRow } from './client/top.ts';
 export type { SiteWaysView } from './queue/tables.ts';

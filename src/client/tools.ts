@@ -11,3 +11,6 @@ export const myProxyTools = () => import('./cred-myproxy.ts');
 
 /** Times and sizes in the configuration's notation: `1h30m`, `16G`. */
 export const kinds = () => import('../config/kinds.ts');
+
+/** A command and its arguments as the description of a job. */
+export const oneJobs = () => import('./one-job.ts');

@@ -25,6 +25,7 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     const word = words[i] ?? '';
     // The rest belongs to another program, or is data.
     if (word === '--' || (id === 'map' && /^:::{1,2}\+?$/.test(word))) return [...out, ...words.slice(i)];
+    if (id === 'run' && !word.startsWith('-')) return [...out, '--', ...words.slice(i)];
     const own = word.startsWith('--') && word.slice(2) in flags;
     const taken = own ? undefined : takeOption(words.slice(i), commands[id]?.condor ?? []);
     if (taken !== undefined) {

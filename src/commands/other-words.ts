@@ -3,7 +3,8 @@ import type { CondorOption } from './condor-options.ts';
 /** Commands that users of HTCondor, Slurm, PBS, Grid Engine, LSF or a shell type out of habit, and their names here. */
 const INSTEAD: Readonly<Record<string, readonly string[]>> = {
   'gryphus q': words('queue jobs ls list ps joblist condor_q squeue qstat bjobs llq'),
-  'gryphus submit FILE': words('sub run srun condor_run condor_submit sbatch qsub bsub llsubmit'),
+  'gryphus submit FILE': words('sub condor_submit sbatch qsub bsub llsubmit'),
+  'gryphus run -- COMMAND': words('srun condor_run aprun jsrun prun'),
   'gryphus rm JOBS': words('cancel kill delete del remove abort condor_rm scancel qdel bkill'),
   'gryphus hold JOBS': words('condor_hold qhold bstop block'),
   'gryphus release JOBS': words('unhold retry rerun restart condor_release qrls bresume'),

@@ -25,6 +25,7 @@ import { Move } from './move.ts';
 import { PoolIdle } from './pool/idle.ts';
 import { PoolKeep, PoolOff, PoolOn } from './pool/off.ts';
 import { Q } from './q.ts';
+import { Run } from './run.ts';
 import { SiteAdd } from './site/add.ts';
 import { SiteAudit } from './site/audit.ts';
 import { SiteList } from './site/list.ts';
@@ -48,6 +49,7 @@ export { GryphusHelp } from './help.ts';
 /** Every command by its words, joined by colons. No command's top-level imports include what only its work needs. */
 export const COMMANDS = {
   submit: Submit,
+  run: Run,
   q: Q,
   history: History,
   rm: Rm,

@@ -64,7 +64,7 @@ export async function submitCluster(
   const enqueuer = await openEnqueuer(queue, paths, owner);
   const cluster = parseRequest(request, owner, enqueuer.rules);
   // Results belong to the submitter, so the daemons' own umask must not apply.
-  return enqueue(enqueuer, cluster, { GryphusUmask: String(process.umask()) });
+  return enqueue(enqueuer, cluster, { ...request.attributes, GryphusUmask: String(process.umask()) });
 }
 
 /** Enqueues a cluster, each job with its site. `more`: attributes that override the description's. */

@@ -21,6 +21,8 @@ export interface SubmitRequest {
   readonly checkFiles?: boolean;
   /** Warn about lines that no job uses; default true. */
   readonly warnUnused?: boolean;
+  /** Attributes of all jobs, instead of those that the description sets: for values that its language cannot express. */
+  readonly attributes?: AdText;
   /** Accept a `#!` script with DOS line endings, with a warning; default false. */
   readonly allowCrlfScript?: boolean;
 }

@@ -32,7 +32,7 @@ describe('words that mean nothing', () => {
     ['queue', "There is no command 'queue'.", "Did you mean 'gryphus q'?"],
     ['cancel 12', "There is no command 'cancel'.", "Did you mean 'gryphus rm JOBS'?"],
     ['ls', "There is no command 'ls'.", "Did you mean 'gryphus q'?"],
-    ['run x.sh', "There is no command 'run'.", "Did you mean 'gryphus submit FILE'?"],
+    ['srun x.sh', "There is no command 'srun'.", "Did you mean 'gryphus run -- COMMAND'?"],
     ['logs -f 12', "There is no command 'logs'.", "Did you mean 'gryphus tail JOB'?"],
     ['condor_submit x.sub', "There is no command 'condor_submit'.", "Did you mean 'gryphus submit FILE'?"],
     ['sbatch x.sh', "There is no command 'sbatch'.", "Did you mean 'gryphus submit FILE'?"],
