@@ -317,7 +317,9 @@ export class Gryphus {
   /** Tests a site step by step and says what to fix. A signal ends the test and takes its job back. */
   async *testSite(name: string, ask?: AskUser, signal?: AbortSignal): AsyncGenerator<CheckStep> {
     const { checkSite } = await import('./check-site.ts');
-    yield* checkSite(await loadSite(this.#paths, name), this.#queue.agent, this.#paths, ask, signal);
+    const record = await loadSite(this.#paths, name);
+    const identity = managerIdentity(this.owner, record.credential);
+    yield* checkSite(record, { agent: this.#queue.agent, paths: this.#paths, identity, ask, signal });
   }
 
   /** Opens the connection that the GridManager keeps, passing on the site's questions. */

@@ -7,10 +7,14 @@ import { ERRORS, type ErrorCode, GryphusError } from '../errors.ts';
 import { loginSocketPath } from '../config/login-socket-path.ts';
 import { LOGIN_KEPT_MS, stayUntil } from '../queue/stay.ts';
 import type { Queue } from '../queue/api.ts';
-import type { AskUser } from './types.ts';
+import { interrupted } from '../site-check/steps.ts';
+import type { AskUser, CheckStep } from './types.ts';
 
 const LINE = z.union([
   z.object({ ask: z.string(), echo: z.boolean() }),
+  z.object({
+    step: z.object({ step: z.string(), ok: z.boolean(), message: z.string(), remedy: z.string().exactOptional() }),
+  }),
   z.object({ done: z.literal(true) }),
   z.object({ error: z.string(), code: z.string(), suggestions: z.array(z.string()) }),
 ]);
@@ -34,6 +38,42 @@ export async function logIn(
   await stayUntil(queue, identity, Date.now() + LOGIN_KEPT_MS);
 }
 
+/**
+ * The steps of `gryphus site test` over the connection of the GridManager of this identity; none if it runs not, or is
+ * not logged in to the site. Rejects with 'interrupted' when the signal ends it.
+ */
+export async function* checkThroughLogin(
+  paths: Pick<Paths, 'socketDir'>,
+  identity: string,
+  site: string,
+  signal?: AbortSignal,
+): AsyncGenerator<CheckStep> {
+  const socket = await reach(loginSocketPath(paths, identity)).catch(() => undefined);
+  if (!socket) return;
+  // The GridManager takes its trial job back when the socket closes.
+  const end = () => socket.destroy();
+  signal?.addEventListener('abort', end, { once: true });
+  if (signal?.aborted) end();
+  try {
+    socket.write(`${JSON.stringify({ test: site })}\n`);
+    for await (const text of createInterface({ input: socket })) {
+      const line = LINE.parse(JSON.parse(text));
+      if ('step' in line) yield line.step;
+      else if ('error' in line && line.code !== 'needs-login') throw told(line);
+      else return;
+    }
+    signal?.throwIfAborted();
+    throw new GryphusError('site-unreachable', 'The GridManager ended before the test was complete.', {
+      suggestions: ['Try again; its log is in the state directory.'],
+    });
+  } catch (thrown) {
+    throw signal?.aborted ? interrupted() : thrown;
+  } finally {
+    signal?.removeEventListener('abort', end);
+    socket.destroy();
+  }
+}
+
 /** Answers the site's questions through the GridManager's login socket, so that its connection is open afterwards. */
 async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Promise<void> {
   const socket = await reachSoon(socketPath);
@@ -43,7 +83,8 @@ async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Pr
     for (let next = await lines.next(); !next.done; ) {
       const line = LINE.parse(JSON.parse(next.value));
       if ('done' in line) return;
-      if ('error' in line) throw new GryphusError(codeOf(line.code), line.error, { suggestions: line.suggestions });
+      if ('error' in line) throw told(line);
+      if (!('ask' in line)) throw new GryphusError('protocol-error', 'The GridManager sent an unexpected line.');
       // The server may close the connection while the user still looks for the code.
       const coming = lines.next();
       const stop = new AbortController();
@@ -61,8 +102,10 @@ async function loginAtSocket(socketPath: string, site: string, ask: AskUser): Pr
   }
 }
 
-function codeOf(code: string): ErrorCode {
-  return code in ERRORS ? (code as ErrorCode) : 'internal';
+type Refusal = Extract<z.infer<typeof LINE>, { error: string }>;
+
+function told({ error, code, suggestions }: Refusal): GryphusError {
+  return new GryphusError(code in ERRORS ? (code as ErrorCode) : 'internal', error, { suggestions });
 }
 
 async function reachSoon(path: string): Promise<Socket> {

@@ -155,13 +155,7 @@ export interface SiteStatus {
   readonly unknown: number;
 }
 
-export interface CheckStep {
-  readonly step: string;
-  readonly ok: boolean;
-  readonly message: string;
-  /** What to do about it. */
-  readonly remedy?: string;
-}
+export type { CheckStep } from '../site-check/steps.ts';
 
 export type AuditEntry = AuditedAttempt | OtherAgents;
 

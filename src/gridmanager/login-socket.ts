@@ -3,14 +3,23 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { asError, GryphusError } from '../errors.ts';
+import type { CheckStep } from '../site-check/steps.ts';
 import type { Prompt, PromptRequest } from '../transport/prompt.ts';
 
-/** Lines of JSON from the client: first the site, then the answers; `null` gives up. */
-const SAID = z.union([z.object({ login: z.string() }), z.object({ answer: z.string().nullable() })]);
+/**
+ * Lines of JSON from the client: first the site to log in to, or to test over its open connection; then the answers,
+ * where `null` gives up.
+ */
+const SAID = z.union([
+  z.object({ login: z.string() }),
+  z.object({ test: z.string() }),
+  z.object({ answer: z.string().nullable() }),
+]);
 
 /** Lines of JSON from the login socket. */
 export type LoginLine =
   | { readonly ask: string; readonly echo: boolean }
+  | { readonly step: CheckStep }
   | { readonly done: true }
   | { readonly error: string; readonly code: string; readonly suggestions: readonly string[] };
 
@@ -18,6 +27,8 @@ export type LoginLine =
 export interface LoginTarget {
   site(name: string): Promise<{ describe(): Promise<unknown> }>;
   encourage(site: string): Promise<void>;
+  /** Tests the site over its open connection. Rejects with 'needs-login' if there is none. */
+  check(site: string, signal: AbortSignal): AsyncIterable<CheckStep>;
 }
 
 interface Visit {
@@ -69,7 +80,14 @@ export class LoginSocket {
     try {
       const first = await answers.next();
       const said = first.done ? undefined : SAID.parse(JSON.parse(first.value));
-      if (!said || !('login' in said)) return;
+      if (!said || 'answer' in said) return;
+      if ('test' in said) {
+        const gone = new AbortController();
+        socket.once('close', () => gone.abort());
+        for await (const step of target.check(said.test, gone.signal)) say(socket, { step });
+        say(socket, { done: true });
+        return;
+      }
       site = said.login;
       this.#visits.set(site, { socket, answers });
       await (await target.site(site)).describe();

@@ -15,6 +15,7 @@ import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { loginSocketPath } from '../config/login-socket-path.ts';
 import { LoginSocket } from './login-socket.ts';
 import { GridManager } from './manager.ts';
+import { OpenConnections } from './open-connections.ts';
 import { tellSending } from '../queue/transfers.ts';
 import { guardedMarks } from './older-copy.ts';
 import { openSite, siteCares } from '../open-site/open-site.ts';
@@ -57,6 +58,7 @@ async function main(identity: string): Promise<void> {
     port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),
     log: (message: string, facts?: object) => log.info(facts ?? {}, message),
   };
+  const connections = new OpenConnections({ agent: queue.agent, identity, paths });
   const mark = { now: guardedMarks(queue), key: keyAt(join(paths.stateDir, 'mark-key')) };
   const onFault = (message: string, error: Error): void => {
     log.error({ err: error }, message);
@@ -86,7 +88,10 @@ async function main(identity: string): Promise<void> {
             mark,
             onSending: (all) => void tellSending(queue, 'to', `${identity}/${record.name}`, all),
             onComing: (all) => void tellSending(queue, 'from', `${identity}/${record.name}`, all),
-            onOpen: (site, transport) => keepWays(workers, record, site, transport),
+            onOpen: (site, transport) => {
+              const ends = [keepWays(workers, record, site, transport), connections.keep(record, transport)];
+              return () => ends.forEach((end) => end());
+            },
           }),
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),
@@ -99,7 +104,11 @@ async function main(identity: string): Promise<void> {
   process.once('SIGINT', () => manager.end());
   spreadNet({ onFault, end: (error) => manager.end(error) });
   endWithState(paths.stateDir, () => manager.end());
-  await loginSocket.open(manager);
+  await loginSocket.open({
+    site: (name) => manager.site(name),
+    encourage: (name) => manager.encourage(name),
+    check: (name, signal) => connections.check(name, signal),
+  });
   log.info({ identity }, 'started');
   try {
     await manager.run();

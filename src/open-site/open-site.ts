@@ -26,6 +26,8 @@ export interface OpenSiteOptions {
   readonly paths: Pick<Paths, 'configDir' | 'stateDir'>;
   /** The GridManager's identity; absent for a command, which accesses the site alongside the GridManager. */
   readonly manager?: string;
+  /** An open connection to use, which the caller must close; by default, one of its own. */
+  readonly transport?: Transport;
   /** The current mark of the agent's queue, and the key that signs it; only for a GridManager. */
   readonly mark?: NonNullable<JobManagerOptions['mark']>;
   /** If set, PREPARE answers while large inputs are still being transferred; called with the progress. */
@@ -85,7 +87,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
     return await openGram(record, record.target, options);
   }
   const { agent, identity, prompt, paths, cares, onOpen, mark, onSending, onComing } = options;
-  const transport = await transportTo(record, { prompt, paths });
+  const transport = options.transport ?? (await transportTo(record, { prompt, paths }));
   const site = openJobManagerSite({
     name: record.name,
     agentId: agent,
@@ -113,7 +115,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
   site.close = async () => {
     ended?.();
     await closeSite();
-    await transport.close();
+    if (options.transport === undefined) await transport.close();
   };
   return site;
 }

@@ -3,10 +3,10 @@ import { needsLogin, TYPED_METHODS } from './login-errors.ts';
 import { shellWords } from '../util/shell-quote.ts';
 
 /**
- * Translates the messages of the system's ssh after a failed connection (OpenSSH 7 to 10, run with -v). `canAsk`: a
- * person could be asked.
+ * Translates the messages of the system's ssh after a failed connection (OpenSSH 7 to 10, run with -v). `answered`: a
+ * person was there to answer questions.
  */
-export function opensshError(site: string, stderr: string, canAsk: boolean): GryphusError {
+export function opensshError(site: string, stderr: string, answered: boolean): GryphusError {
   const said = spoken(stderr);
   const shown = /Server host key: (\S+ SHA256:\S+)/.exec(stderr)?.[1] ?? 'a key';
 
@@ -45,10 +45,10 @@ export function opensshError(site: string, stderr: string, canAsk: boolean): Gry
   const denied = /Permission denied \(([^)]*)\)/.exec(stderr)?.[1];
   if (denied !== undefined) {
     const methods = denied.split(',');
-    if (!canAsk && methods.some((method) => TYPED_METHODS.has(method))) {
+    if (!answered && methods.some((method) => TYPED_METHODS.has(method))) {
       return needsLogin(site, methods, 'and there is no terminal to type it');
     }
-    if (!canAsk && /Server accepts key/.test(stderr))
+    if (!answered && /Server accepts key/.test(stderr))
       return needsLogin(site, [], 'and there is no terminal to type it');
     return new GryphusError('login-refused', `${site} refused the log-in: ${said}.`, {
       suggestions: [`The server accepts ${denied}; check user name and IdentityFile.`],

@@ -47,6 +47,7 @@ export async function startMaster(
   let stderr = '';
   let child: ChildProcess | undefined;
   let gone = false;
+  let answered = options.prompt !== undefined;
   const end = (): void => {
     gone = true;
     askpass?.close();
@@ -54,7 +55,15 @@ export async function startMaster(
     rmSync(dir, { recursive: true, force: true });
   };
   try {
-    if (options.prompt !== undefined) askpass = await serveAskpass(dir, label, options.prompt);
+    const { prompt } = options;
+    if (prompt !== undefined) {
+      const noting: Prompt = async (request) => {
+        const answers = await prompt(request).catch(() => undefined);
+        answered = answers !== undefined;
+        return answers;
+      };
+      askpass = await serveAskpass(dir, label, noting);
+    }
     const controlPath = join(dir, 'm');
     const words = ['ssh', ...masterArguments(controlPath, endpoint, settings, options)];
     const env = {
@@ -76,7 +85,7 @@ export async function startMaster(
       started.once('error', resolve);
       started.once('close', () => {
         end();
-        resolve(opensshError(label, stderr, askpass !== undefined));
+        resolve(opensshError(label, stderr, answered));
       });
     });
     while (!existsSync(controlPath)) {

@@ -30,6 +30,8 @@ export interface SshdOptions {
   readonly sftp?: boolean;
   /** Lines put before ours in sshd_config (the first value wins there). */
   readonly config?: readonly string[];
+  /** The server's program; default: the system's sshd. */
+  readonly program?: string;
 }
 
 /** A private sshd on loopback. Nothing in the user's real home is read or written on either side. */
@@ -105,7 +107,9 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
   const logFile = join(dir, 'sshd.log');
   const log = (): string => (existsSync(logFile) ? readFileSync(logFile, 'utf8') : '');
   const start = async (): Promise<void> => {
-    const child = spawn(SSHD, ['-D', '-f', configFile, '-h', hostKey, '-E', logFile], { stdio: 'ignore' });
+    const child = spawn(options.program ?? SSHD, ['-D', '-f', configFile, '-h', hostKey, '-E', logFile], {
+      stdio: 'ignore',
+    });
     server = child;
     await untilListening(port, () => {
       if (child.exitCode !== null) throw new Error(`sshd ended at once:\n${log()}`);

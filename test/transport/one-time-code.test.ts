@@ -43,7 +43,7 @@ describe.each([
     await expect(site.run('true')).rejects.toMatchObject({ code: 'needs-login', retry: 'after-credential' });
     await site.close();
     const nobody = await open(async () => undefined);
-    await expect(nobody.run('true')).rejects.toMatchObject({ retry: 'after-credential' });
+    await expect(nobody.run('true')).rejects.toMatchObject({ code: 'needs-login', retry: 'after-credential' });
     await nobody.close();
   });
 

@@ -7,7 +7,8 @@ export class SiteTest extends GryphusCommand {
   static override summary = 'Check a site step by step and say what to fix.';
   static override description =
     prose(`Name, connection, host key, log-in, home, disk, batch system, and a job that runs. Exit status 1 at the first step that
-fails.`);
+fails. Where a log-in needs a person, it uses the connection that \`gryphus site login\` opened; without one, it asks in
+the terminal.`);
   static override examples = ['<%= config.bin %> site test cluster1', '<%= config.bin %> site test cluster1 --json'];
   static override args = { name: needed('the site') };
   static override flags = listFlags;
