@@ -5,7 +5,7 @@ import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { PoolOwner, WaitInPool } from '../pool/wire/client-wire.ts';
-import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
+import { type CentralManagerClient, askCentralManager, failureOf } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
 import { POOL_WANTED, WHOLE } from '../queue/tables.ts';
@@ -23,7 +23,8 @@ export async function openCentralManager(queue: Queue, paths: Paths): Promise<st
     if (await answers(clientSocket)) return clientSocket;
     await new Promise((resume) => setTimeout(resume, 50));
   }
-  throw new GryphusError('site-unreachable', "The pool's central manager did not start.", {
+  const why = failureOf(clientSocket);
+  throw new GryphusError('site-unreachable', `The pool's central manager did not start${why ? `: ${why}` : '.'}`, {
     suggestions: [`See ${paths.logDir}/scheduler.log and ${paths.logDir}/pool.log.`],
   });
 }

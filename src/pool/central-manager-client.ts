@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { GryphusError } from '../errors.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
+import { failureFile } from './host/places.ts';
 import { type FromClient, readToClient, type ToClient } from './wire/client-wire.ts';
 import { Channel } from './wire/frames.ts';
 
@@ -110,7 +112,10 @@ export class CentralManagerClient {
       });
       if (error === undefined) return made;
       if (this.#closed || performance.now() > end)
-        throw new GryphusError('site-unreachable', `The pool's central manager is not available: ${error.message}`);
+        throw new GryphusError(
+          'site-unreachable',
+          `The pool's central manager is not available: ${failureOf(path) ?? error.message}`,
+        );
       await new Promise((resume) => setTimeout(resume, LOOK_MS));
     }
   }
@@ -123,5 +128,14 @@ export class CentralManagerClient {
       );
     this.#waiting.clear();
     this.#options.onLost();
+  }
+}
+
+/** Why the central manager behind this socket ended, if it said so. */
+export function failureOf(socket: string): string | undefined {
+  try {
+    return readFileSync(failureFile(socket), 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadPaths } from '../../config/paths.ts';
 import { followSettings } from '../../config/follow.ts';
@@ -7,7 +8,7 @@ import { endWithState } from '../../queue/api.ts';
 import { spreadNet } from '../../util/process-net.ts';
 import { CentralManagerHost, takeOver } from './central-manager-host.ts';
 import { LocalWorker } from './local-worker.ts';
-import { poolPlaces } from '../host/places.ts';
+import { failureFile, poolPlaces } from '../host/places.ts';
 import { Tokens } from '../wire/tokens.ts';
 
 /**
@@ -61,6 +62,7 @@ async function main(agent: string): Promise<void> {
     },
     wrong: (message) => log.warn(message),
   });
+  rmSync(failureFile(places.clientSocket), { force: true });
   process.stdout.write('ready\n');
   const broken = await ended;
   const idle = space?.centralManager.busy === 0;
@@ -86,7 +88,14 @@ process.stderr.on('error', () => undefined);
 main(agent).then(
   () => process.exit(0),
   (thrown: unknown) => {
-    process.stderr.write(`${asError(thrown).message}\n`);
+    const remedies = thrown instanceof GryphusError ? thrown.suggestions : [];
+    const why = [asError(thrown).message, ...remedies].join(' ');
+    try {
+      writeFileSync(failureFile(poolPlaces(loadPaths()).clientSocket), why, { mode: 0o600 });
+    } catch {
+      // Then only the Scheduler's log says it.
+    }
+    process.stderr.write(`${why}\n`);
     process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
   },
 );

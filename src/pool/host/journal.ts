@@ -14,6 +14,12 @@ import type * as z from 'zod';
 import { parseStored, type StoredPlace } from '../../util/stored-json.ts';
 
 /**
+ * What the first line of a write begins with: blanks before JSON mean nothing. A write begins only when the one before
+ * it is on disk, so that whatever precedes the last of these marks was acknowledged. A rewritten file ends with one.
+ */
+const FIRST_OF_WRITE = ' ';
+
+/**
  * A file of records, one JSON text per line. Callers are notified when their records are on disk. Records added during
  * a write go to disk together in the next one.
  */
@@ -35,12 +41,21 @@ export class Journal<Entry> {
     this.#size = existsSync(path) ? readFileSync(path).length : 0;
   }
 
-  /** What an earlier process wrote; an incomplete last line was never acknowledged, and is ignored. */
+  /**
+   * What an earlier process wrote. An incomplete last line, and garbage that a power failure left in the last write,
+   * were never acknowledged and are ignored. Throws a GryphusError 'state-version' at any other damage: to skip a record
+   * could start an attempt a second time.
+   */
   static read<S extends z.ZodType>(path: string, schema: S): z.infer<S>[] {
     if (!existsSync(path)) return [];
     const lines = readFileSync(path, 'utf8').split('\n');
     lines.pop();
-    return lines.filter(isJson).map((line) => parseStored(schema, line, damagedJournal(path)));
+    const lastWrite = lines.findLastIndex((line) => line.startsWith(FIRST_OF_WRITE));
+    return lines.flatMap((line, index) =>
+      line === FIRST_OF_WRITE || (index >= lastWrite && !isJson(line))
+        ? []
+        : [parseStored(schema, line, damagedAt(path, index + 1))],
+    );
   }
 
   /** Bytes. */
@@ -71,7 +86,7 @@ export class Journal<Entry> {
     };
     if (lines.length === 0) return done();
     this.#busy = true;
-    const bytes = Buffer.from(`${lines.join('\n')}\n`);
+    const bytes = Buffer.from(`${FIRST_OF_WRITE}${lines.join('\n')}\n`);
     this.#size += bytes.length;
     try {
       for (let at = 0; at < bytes.length; ) at += writeSync(this.#fd, bytes, at);
@@ -90,6 +105,7 @@ export class Journal<Entry> {
     const fd = openSync(fresh, 'w', 0o600);
     let size = 0;
     for (const entry of entries) size += writeSync(fd, `${JSON.stringify(entry)}\n`);
+    size += writeSync(fd, `${FIRST_OF_WRITE}\n`);
     fsyncSync(fd);
     renameSync(fresh, this.#path);
     closeSync(this.#fd);
@@ -106,7 +122,6 @@ export class Journal<Entry> {
   }
 }
 
-/** A power failure can leave garbage in what was never acknowledged. */
 function isJson(line: string): boolean {
   try {
     JSON.parse(line);
@@ -116,10 +131,11 @@ function isJson(line: string): boolean {
   }
 }
 
-/** To skip an entry that is not understood could start an attempt a second time. */
-function damagedJournal(path: string): StoredPlace {
+function damagedAt(path: string, line: number): StoredPlace {
   return {
-    what: `The journal ${path}`,
-    remedy: `Start the version of gryphus that wrote it, or move the file elsewhere; what it promised is forgotten then.`,
+    what: `Line ${line} of the pool's journal ${path}`,
+    remedy:
+      'Start the version of gryphus that wrote it. If the file is damaged, move it elsewhere: the jobs that were in the ' +
+      'pool are then held, because it is unknown whether they ran, and `gryphus release` runs them again.',
   };
 }

@@ -23,6 +23,11 @@ export interface PoolPlaces {
   readonly proxies: string;
 }
 
+/** Why the central manager behind this socket for clients ended; there is no such file while it runs. */
+export function failureFile(clientSocket: string): string {
+  return `${clientSocket}.failure`;
+}
+
 export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPlaces {
   const dir = join(paths.stateDir, 'pool');
   return {
