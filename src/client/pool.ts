@@ -4,7 +4,7 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint } from '../job/values.ts';
-import type { PoolOwner, WaitInPool } from '../pool/wire/client-wire.ts';
+import type { PoolOwner, PriorityChange, WaitInPool } from '../pool/wire/client-wire.ts';
 import { type CentralManagerClient, askCentralManager, failureOf } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
@@ -58,6 +58,20 @@ export function poolOwners(paths: Paths): Promise<readonly PoolOwner[]> {
     async (centralManager) => (await centralManager.ask({ t: 'owners' }, 'owners')).owners,
     [],
   );
+}
+
+/** Changes what the Negotiator knows of an owner, or of all. */
+export async function setPoolPriority(queue: Queue, paths: Paths, change: PriorityChange): Promise<void> {
+  const centralManager = askCentralManager(await openCentralManager(queue, paths), 'ask');
+  try {
+    const { known } = await centralManager.ask({ t: 'set-priority', ...change }, 'priority-set');
+    if (known) return;
+    throw new GryphusError('not-found', `The pool knows no owner '${change.owner ?? ''}'.`, {
+      suggestions: ['gryphus userprio shows the owners that it knows.'],
+    });
+  } finally {
+    await centralManager.close();
+  }
 }
 
 /** Why a job waits in the pool; no lines if no central manager runs, or if nothing holds the job up. */

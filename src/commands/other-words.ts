@@ -132,6 +132,16 @@ export const CONDOR_Q: readonly CondorOption[] = [
 
 const DAEMONS = 'the daemons belong to this agent, not to a pool.';
 
+/** Options of condor_userprio other than those that `userprio` has under the same name. */
+export const CONDOR_USERPRIO: readonly CondorOption[] = [
+  ...['setprio', 'setfactor', 'setaccum', 'setbegin', 'setlast'].map(
+    (name): CondorOption => ({ name, least: 5, takes: 'words', means: (words) => [`--${name}`, words] }),
+  ),
+  { name: 'resetusage', least: 6, takes: 'word' },
+  // All columns and all owners are always shown.
+  ...['all', 'allusers', 'usage', 'priority', 'flat'].map((name): CondorOption => ({ name, means: () => [] })),
+];
+
 /** Options of condor_status other than those that `status` has under the same name. */
 export const CONDOR_STATUS: readonly CondorOption[] = [
   { name: 'schedd', least: 3, refused: [DAEMONS, 'gryphus status shows the Scheduler'] },

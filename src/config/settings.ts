@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { amounts, duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
 import { loadPaths, type Paths } from './paths.ts';
 import { POLICY_KEYS, prefixed } from './policy-keys.ts';
+import { SHARING_KEYS } from './sharing-keys.ts';
 import { entry, presets, readTable, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
@@ -63,6 +64,7 @@ export const SETTINGS = {
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; default: all.'),
   'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; default: all.'),
   ...prefixed('pool', POLICY_KEYS),
+  ...prefixed('pool', SHARING_KEYS),
   'pool.resources': entry(
     amounts,
     undefined,

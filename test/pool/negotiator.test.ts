@@ -103,8 +103,8 @@ describe('negotiation', () => {
     ];
     const { grants } = run(jobs, [offer('w', size(40, 1e6))], priorities);
     const of = (kind: string) => grants.filter((grant) => grant.kind === kind).length;
-    expect(priorities.priority('greedy')).toBeCloseTo(1.75, 5);
-    // In inverse proportion to their priorities: 0.5 and 1.75.
+    expect(priorities.priority('greedy')).toBeCloseTo(1750, 5);
+    // In inverse proportion to their priorities: 500 and 1750.
     expect(of('m')).toBe(31);
     expect(of('g')).toBe(9);
   });

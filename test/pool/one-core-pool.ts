@@ -3,6 +3,7 @@ import type { AttemptKey } from '../../src/job/ids.ts';
 import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
 import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
 import { recover } from '../../src/pool/central-manager/central-manager-journal.ts';
+import { SHARING_RULES, type SharingRules } from '../../src/pool/central-manager/sharing-rules.ts';
 import type { FromCentralManager } from '../../src/pool/wire/wire.ts';
 import type { Ending } from '../../src/site/contract.ts';
 import { until } from '../agent/agent.ts';
@@ -22,7 +23,7 @@ function request(i: number, ad: AttrTexts): AttemptRequest {
   };
 }
 
-/** A central manager with one worker of one core, which obeys. */
+/** A central manager with one worker, of one core unless said otherwise, which obeys. */
 export class OneCorePool {
   now = 1_000_000;
   readonly told: FromCentralManager[] = [];
@@ -38,8 +39,9 @@ export class OneCorePool {
     recover([]),
   );
 
-  constructor(ad: AttrTexts) {
-    const about = { instance: 'w', token: 't', site: 's', boot: 'b', size: SIZE };
+  constructor(ad: AttrTexts, rules: SharingRules = SHARING_RULES, cpus = 1) {
+    this.centralManager.rules = rules;
+    const about = { instance: 'w', token: 't', site: 's', boot: 'b', size: { ...SIZE, cpus, memoryMb: 1000 * cpus } };
     this.centralManager.join(this.centralManager.collector.make(about, { Requirements: 'true', ...ad }, 'w', 'w'), []);
   }
 

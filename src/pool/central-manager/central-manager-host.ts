@@ -21,6 +21,8 @@ import { acceptHome } from '../../reverse-connection/secure.ts';
 /** The journal is rewritten when it exceeds this size, in bytes. */
 const LARGE = 64 << 20;
 const TICK_MS = 5000;
+/** How often the priorities of owners is written to the journal, in milliseconds. */
+const SAVE_MS = 60_000;
 /**
  * How many seconds a job may run without contact to the central manager, unless it says otherwise (HTCondor's 40
  * minutes).
@@ -46,6 +48,7 @@ export class CentralManagerHost {
   readonly #keyOf: (token: string) => Buffer | undefined;
   readonly #log: CentralManagerHostOptions['log'];
   readonly #timer: NodeJS.Timeout;
+  #savedAt = 0;
 
   constructor({ places, tokens, agent, log, onBroken }: CentralManagerHostOptions) {
     this.#log = log;
@@ -90,6 +93,7 @@ export class CentralManagerHost {
     this.#timer = setInterval(() => {
       this.workers.tick();
       this.centralManager.tick();
+      this.#savePriorities();
       this.#compact();
     }, TICK_MS);
     log('the central manager is open', { attempts: recovered.attempts.size });
@@ -104,6 +108,7 @@ export class CentralManagerHost {
 
   close(): void {
     clearInterval(this.#timer);
+    this.centralManager.savePriorities();
     for (const server of this.#servers) server.close();
     this.#clients.close();
     this.workers.close();
@@ -134,6 +139,14 @@ export class CentralManagerHost {
     if (!spec || !('base' in spec)) return spec;
     const base = this.centralManager.baseOf(spec.base);
     return base && derived(base, spec);
+  }
+
+  /** A crash loses no more of the owners' priorities than this. */
+  #savePriorities(): void {
+    const now = performance.now();
+    if (now - this.#savedAt < SAVE_MS) return;
+    this.#savedAt = now;
+    this.centralManager.savePriorities();
   }
 
   #compact(): void {

@@ -4,7 +4,7 @@ import type { Ending } from '../../site/contract.ts';
 import type { Attempt } from './attempts.ts';
 import { attemptKey, attemptKeys } from '../../job/schema.ts';
 import { ending } from '../../site/shapes.ts';
-import { amount, maybe, type Read, text } from '../../util/schema.ts';
+import { amount, maybe, type Read, text, texts } from '../../util/schema.ts';
 import { type AttemptRequest, attemptRequest, type UserPriority, userPriority } from '../wire/client-wire.ts';
 import type { DerivedSpec } from '../wire/wire.ts';
 
@@ -28,7 +28,8 @@ export const ENTRY = z.discriminatedUnion('r', [
   entry('w', { key: attemptKey }),
   /** Forgotten. */
   entry('f', { keys: attemptKeys }),
-  entry('o', { userPriorities: z.array(userPriority) }),
+  /** The accounts of owners that have changed, or are gone. */
+  entry('o', { userPriorities: z.array(userPriority), deleted: maybe(texts) }),
 ]);
 export type CentralManagerEntry = Read<typeof ENTRY>;
 
@@ -48,11 +49,13 @@ export interface Recovered {
 export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
   const attempts: Recovered['attempts'] = new Map();
   const grants: Recovered['grants'] = new Map();
-  let userPriorities: readonly UserPriority[] = [];
+  const userPriorities = new Map<string, UserPriority>();
   let order = 0;
   for (const entry of entries) {
-    if (entry.r === 'o') userPriorities = entry.userPriorities;
-    else if (entry.r === 'p') {
+    if (entry.r === 'o') {
+      for (const one of entry.userPriorities) userPriorities.set(one.owner, one);
+      for (const owner of entry.deleted ?? []) userPriorities.delete(owner);
+    } else if (entry.r === 'p') {
       const { client, request } = entry;
       attempts.set(request.key, {
         key: request.key,
@@ -74,7 +77,7 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
       }
     } else apply(entry, attempts.get(entry.key), grants);
   }
-  return { attempts, grants, userPriorities };
+  return { attempts, grants, userPriorities: [...userPriorities.values()] };
 }
 
 function apply(

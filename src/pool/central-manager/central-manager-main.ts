@@ -8,6 +8,7 @@ import { endWithState } from '../../queue/api.ts';
 import { spreadNet } from '../../util/process-net.ts';
 import { CentralManagerHost, takeOver } from './central-manager-host.ts';
 import { LocalWorker } from './local-worker.ts';
+import { sharingRules } from './sharing-rules.ts';
 import { failureFile, poolPlaces } from '../host/places.ts';
 import { Tokens } from '../wire/tokens.ts';
 
@@ -49,7 +50,10 @@ async function main(agent: string): Promise<void> {
   });
   const apply = () => {
     const wanted = settings['pool.local_worker'];
-    if (space) space.workers.localWanted = wanted;
+    if (space) {
+      space.workers.localWanted = wanted;
+      space.centralManager.rules = sharingRules(settings);
+    }
     if (wanted) local.open();
     else local.leave();
   };

@@ -9,6 +9,7 @@ import type { CentralManagerPorts } from './central-manager-ports.ts';
 import { Granting } from './granting.ts';
 import { Autoclusters } from './autoclusters.ts';
 import { Priorities } from './priorities.ts';
+import { rulesOf, type SharingRules } from './sharing-rules.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 
 /**
@@ -31,7 +32,11 @@ export class CentralManagerTable {
     this.ports = ports;
     this.grants = grants;
     this.collector = new Collector(ports, this.autoclusters.significance);
-    this.priorities = new Priorities(() => ports.clock() / 1000, userPriorities);
+    this.priorities = new Priorities(
+      () => ports.clock() / 1000,
+      userPriorities,
+      () => ports.now() / 1000,
+    );
     this.deadWorkers = new DeadWorkers(ports, this.collector, this.priorities);
     this.granting = new Granting({
       ports,
@@ -46,6 +51,21 @@ export class CentralManagerTable {
       attempt.kind = this.autoclusters.of(attempt.request);
       if (attempt.phase === 'idle') this.autoclusters.enqueue(attempt);
     }
+  }
+
+  set rules(rules: SharingRules) {
+    this.priorities.rules = rules.priorities;
+    this.granting.rules = rules;
+    for (const expr of rulesOf(rules)) this.autoclusters.significance.learnRule(expr);
+    this.granting.wanting = true;
+    this.settle();
+  }
+
+  /** Writes what a restarted central manager needs in order to know the priorities of owners. */
+  savePriorities(deleted: readonly string[] = []): void {
+    const userPriorities = this.priorities.changes();
+    if (userPriorities.length === 0 && deleted.length === 0) return;
+    this.ports.journal.add({ r: 'o', userPriorities, ...(deleted.length > 0 ? { deleted } : {}) });
   }
 
   end(attempt: Attempt, ending: Ending): void {

@@ -9,6 +9,8 @@ import { CentralManagerHearing } from './worker-messages.ts';
 import type { Recovered } from './central-manager-journal.ts';
 import type { CentralManagerPorts } from './central-manager-ports.ts';
 import { CentralManagerTable } from './central-manager-state.ts';
+import type { AccountChange } from './priorities.ts';
+import type { SharingRules } from './sharing-rules.ts';
 import type { FromWorker, HeldAttempt, RunSpec } from '../wire/wire.ts';
 
 /**
@@ -36,6 +38,24 @@ export class CentralManager {
     this.priorities = table.priorities;
     this.deadWorkers = table.deadWorkers;
     for (const { order } of recovered.attempts.values()) this.#order = Math.max(this.#order, order + 1);
+  }
+
+  /** How owners share the pool, from now on. */
+  set rules(rules: SharingRules) {
+    this.#table.rules = rules;
+  }
+
+  /** Changes owners' priorities. `done` is called when it is on disk: whether all of them are known. */
+  changePriorities(changes: readonly AccountChange[], done: (known: boolean) => void): void {
+    const known = changes.map((change) => this.priorities.change(change)).every(Boolean);
+    this.#table.savePriorities(changes.flatMap(({ set, owner }) => (set === 'delete' ? [owner] : [])));
+    this.#table.granting.wanting = true;
+    this.#table.whenSaved(() => done(known));
+  }
+
+  /** Writes the priorities of owners to the journal. */
+  savePriorities(): void {
+    this.#table.savePriorities();
   }
 
   prepare(client: string, requests: readonly AttemptRequest[]): void {

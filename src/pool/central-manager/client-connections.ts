@@ -187,6 +187,12 @@ export class CentralManagerClients {
         return channel.send({ t: 'slots', id: message.id, ads: slotAds(centralManager) });
       case 'owners':
         return channel.send({ t: 'owners', id: message.id, owners: ownersOf(centralManager) });
+      case 'set-priority': {
+        const { id, owner, set, value } = message;
+        const owners = owner === undefined ? centralManager.priorities.all().map((one) => one.owner) : [owner];
+        const changes = owners.map((one) => ({ owner: one, set, value }));
+        return centralManager.changePriorities(changes, (known) => channel.send({ t: 'priority-set', id, known }));
+      }
       case 'why':
         return channel.send({ t: 'why', id: message.id, ...whyWaits(centralManager, message.job) });
       case 'top':

@@ -12,6 +12,7 @@ import type { Autoclusters } from './autoclusters.ts';
 import { lastsFor, negotiate } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
+import { SHARING_RULES, type SharingRules } from './sharing-rules.ts';
 import { fits, plus } from '../wire/slots.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -41,6 +42,7 @@ export class Granting {
   readonly bases = new Map<string, RunSpec>();
   /** Something has changed that may make a match possible. */
   wanting = false;
+  rules: SharingRules = SHARING_RULES;
 
   constructor(options: GrantingOptions) {
     this.#options = options;
@@ -51,25 +53,28 @@ export class Granting {
     this.wanting = false;
     const { autoclusters, collector, priorities, ports } = this.#options;
     const wanted = autoclusters.wanted();
-    if (wanted.length === 0) return;
+    if (wanted.length === 0) return priorities.want(new Set());
     const now = ports.now();
     const { grants, unserved } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
     for (const { kind, worker } of grants) {
       const attempt = autoclusters.take(kind);
       if (attempt) this.#claim(attempt, kind, worker);
     }
+    priorities.want(new Set(unserved.map(({ owner }) => owner)));
     if (unserved.length > 0) this.#preempt(new Set(unserved));
   }
 
-  /** Preempts runs for jobs that their machines prefer. */
+  /** Preempts runs for jobs that their machines prefer, or whose owners have a better priority. */
   #preempt(unserved: ReadonlySet<Autocluster>): void {
-    const { autoclusters, collector, ports, attemptOf, later } = this.#options;
+    const { autoclusters, collector, ports, priorities, attemptOf, later } = this.#options;
     const wanted = autoclusters.wanted().filter(({ kind }) => unserved.has(kind));
     const now = Math.floor(ports.now() / 1000);
-    for (const { worker, claim, attempt, by } of preemptions(wanted, { workers: collector.all(), attemptOf, now })) {
+    const { preemption: rules } = this.rules;
+    const options = { workers: collector.all(), attemptOf, now, priorities, rules };
+    for (const { worker, claim, attempt, by, because } of preemptions(wanted, options)) {
       claim.promised = by;
       attempt.cancelling = 'vacate';
-      const message = 'its machine prefers another job';
+      const message = because === 'rank' ? 'its machine prefers another job' : `${by.owner} has a better user priority`;
       later(() => ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', message }));
     }
   }

@@ -1,4 +1,4 @@
-import { attributesOf } from '../../classad/api.ts';
+import { attributesOf, type Expr } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { adFrom } from '../wire/ads.ts';
 
@@ -41,6 +41,14 @@ export class Significance {
       this.#add(side, my);
       this.#add(other, target);
     }
+  }
+
+  /** Records the attributes of either side that a rule of the pool refers to. */
+  learnRule(expr: Expr): void {
+    const { my, target, dynamic } = attributesOf(expr);
+    this.dynamic ||= dynamic;
+    this.#add('machine', my);
+    this.#add('job', target);
   }
 
   /** Equal for ads of the same kind. */

@@ -47,22 +47,53 @@ const runningNow = z.strictObject({
 });
 export type RunningNow = Read<typeof runningNow>;
 
-/** An owner's use of the pool. */
+/** An owner's use of the pool, as the central manager saves it. */
 export const userPriority = z.strictObject({
   owner: text,
-  /** Smaller is better; follows the owner's recent usage, in cores. */
+  /** The real priority: smaller is better; follows the owner's recent usage, in cores. */
   priority: amount,
+  /** The Up-Down index. */
+  index: maybe(z.number()),
   /** Cores in use now. */
   inUse: amount,
+  /** Set with `userprio -setfactor`. */
+  factor: maybe(amount),
+  /** Core seconds that were used since `begin`, until `last`. Unix seconds. */
+  usage: maybe(amount),
+  begin: maybe(moment),
+  last: maybe(moment),
+  /** When all this was so. Unix seconds. */
+  at: maybe(moment),
 });
 export type UserPriority = Read<typeof userPriority>;
 
 /** An owner of jobs, as seen by the Negotiator. */
-const poolOwner = userPriority.extend({
+const poolOwner = z.strictObject({
+  owner: text,
+  /** Smaller is better: the real priority times the factor, or the Up-Down index. */
+  priority: z.number(),
+  realPriority: amount,
+  index: z.number(),
+  factor: amount,
+  /** Cores in use now. */
+  inUse: amount,
+  /** Core hours that were used since `begin`, until `last` (0: never). Unix seconds. */
+  usedHours: amount,
+  begin: moment,
+  last: moment,
   /** Jobs and tasks that are waiting for a slot. */
   waiting: count,
 });
 export type PoolOwner = Read<typeof poolOwner>;
+
+/** What condor_userprio can set of an owner; `reset` without `owner`: of all. */
+export interface PriorityChange {
+  readonly owner?: string;
+  readonly set: (typeof PRIORITY_CHANGES)[number];
+  readonly value?: number;
+}
+
+export const PRIORITY_CHANGES = ['prio', 'factor', 'accum', 'begin', 'last', 'reset', 'delete'] as const;
 
 /** Why a job is waiting, one line per reason; `wants` is what it requests, if no present worker could ever run it. */
 const waitInPool = z.strictObject({ lines: texts, wants: maybe(size.pick({ cpus: true, memoryMb: true })) });
@@ -99,6 +130,8 @@ const fromClient = z.discriminatedUnion('t', [
   message('slots', { id }),
   /** The owners who use the pool or wait for it. */
   message('owners', { id }),
+  /** Changes what the Negotiator knows of an owner, as condor_userprio does; without `owner`, of all (only `reset`). */
+  message('set-priority', { id, set: z.enum(PRIORITY_CHANGES), owner: maybe(text), value: maybe(z.number()) }),
   /** Why an attempt is waiting. */
   message('why', { id, job: text }),
   /**
@@ -127,6 +160,7 @@ const toClient = z.discriminatedUnion('t', [
   message('capacity', { id, capacity }),
   message('slots', { id, ads: z.array(ad) }),
   message('owners', { id, owners: z.array(poolOwner) }),
+  message('priority-set', { id, known: flag }),
   message('why', { id, ...waitInPool.shape }),
   message('steered', { id, jobs: texts }),
   /** A map's task has ended. The bytes are its streams; without `inline` they must be fetched. */
