@@ -11,7 +11,7 @@ import type {
   Lease,
 } from './api.ts';
 import { parseStored } from '../util/stored-json.ts';
-import { answersOf } from './read.ts';
+import { answersOf, TEXT_OR_NONE, textsOf } from './answers.ts';
 import { QUEUE_REMEDY } from './record.ts';
 import { encodeJson } from './record.ts';
 import type { QueueContext } from './context.ts';
@@ -53,12 +53,14 @@ async function stepAll(
         ? { ...idOf(step), e: 'opened', m: numbers.get(step.manager), w: numbers.get(step.site) }
         : { ...idOf(step), e: step.event, a: String(step.attempt), n: step.message },
     );
-    const answers = (await context.db.script('candidate', [
-      context.now(),
-      lease?.name ?? '',
-      lease?.epoch ?? '',
-      `[${wishes.map(encodeJson).join(',')}]`,
-    ])) as string[];
+    const answers = textsOf(
+      await context.db.script('candidate', [
+        context.now(),
+        lease?.name ?? '',
+        lease?.epoch ?? '',
+        `[${wishes.map(encodeJson).join(',')}]`,
+      ]),
+    );
     for (const [i, step] of some.entries()) results.push(decodeAnswer(step, answers[i] ?? ''));
   }
   return results;
@@ -84,12 +86,14 @@ async function nextCandidates(
 ): Promise<Candidate[]> {
   const { manager, site, state } = place;
   const numbers = await context.names.numbers([manager, site]);
-  const found = (await context.db.script('next-candidates', [
-    numbers.get(manager) ?? '0',
-    numbers.get(site) ?? '0',
-    state,
-    place.limit ?? -1,
-  ])) as string[];
+  const found = textsOf(
+    await context.db.script('next-candidates', [
+      numbers.get(manager) ?? '0',
+      numbers.get(site) ?? '0',
+      state,
+      place.limit ?? -1,
+    ]),
+  );
   const candidates: Candidate[] = [];
   for (let at = 0; at + 4 < found.length; at += 5) {
     const [cluster, proc, attempt, since, message = ''] = found.slice(at, at + 5);
@@ -104,7 +108,7 @@ async function candidatesOf(context: QueueContext, ids: readonly JobId[]): Promi
   const texts = await context.db.run(async (redis) => {
     const pipeline = redis.pipeline();
     for (const { cluster, proc } of ids) pipeline.hget(`${context.db.prefix}b:${cluster}`, String(proc));
-    return answersOf<string | null>(await pipeline.exec());
+    return answersOf(TEXT_OR_NONE, await pipeline.exec());
   });
   const kept = texts.map((text) => (text === null ? undefined : parseStored(KEPT, text, CANDIDATES_PLACE)));
   const names = await context.names.names(

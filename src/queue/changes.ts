@@ -4,6 +4,7 @@ import { formatJobId, type JobId } from '../job/ids.ts';
 import { LIFE, type State } from '../job/life.ts';
 import type { Change, ChangeResult, Lease } from './api.ts';
 import { encodeJson, isMade, priorityOf, stateNamed } from './record.ts';
+import { textsOf } from './answers.ts';
 import type { QueueContext } from './context.ts';
 
 /** Changes in one exchange: a running script blocks all other clients. */
@@ -24,12 +25,14 @@ export async function transitionMany(
   const results: ChangeResult[] = [];
   for (let from = 0; from < changes.length; from += AT_ONCE) {
     const some = changes.slice(from, from + AT_ONCE);
-    const answers = (await context.db.script('change', [
-      context.now(),
-      lease?.name ?? '',
-      lease?.epoch ?? '',
-      encodeChanges(some, numbers),
-    ])) as string[];
+    const answers = textsOf(
+      await context.db.script('change', [
+        context.now(),
+        lease?.name ?? '',
+        lease?.epoch ?? '',
+        encodeChanges(some, numbers),
+      ]),
+    );
     for (const [i, change] of some.entries()) results.push(decodeAnswer(change, answers[i] ?? ''));
   }
   return results;

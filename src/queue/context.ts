@@ -1,3 +1,4 @@
+import { textsOf } from './answers.ts';
 import type { Connection } from './redis.ts';
 
 /** State shared by the parts of an open queue. */
@@ -22,8 +23,8 @@ export class NameTable {
   async numbers(names: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     const unknown = [...new Set(names)].filter((name) => !this.#numbers.has(name));
     if (unknown.length > 0) {
-      const given = (await this.#db.script('intern', unknown)) as string[];
-      for (const [i, name] of unknown.entries()) this.#learn(String(given[i]), name);
+      const given = textsOf(await this.#db.script('intern', unknown));
+      for (const [i, name] of unknown.entries()) this.#learn(given[i] ?? '0', name);
     }
     return this.#numbers;
   }

@@ -1,3 +1,4 @@
+import { STREAMS } from './answers.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import { isQueueEvent, type QueueEvent } from '../job/events.ts';
@@ -168,8 +169,8 @@ export async function lastId(context: QueueContext): Promise<string> {
   return last?.[0] ?? '0';
 }
 
-function bundles(reply: readonly unknown[] | null, had?: { readonly id: string; readonly skip: number }): Bundle[] {
-  const stream = reply?.[0] as [key: string, entries: [id: string, fields: string[]][]] | undefined;
+function bundles(reply: unknown, had?: { readonly id: string; readonly skip: number }): Bundle[] {
+  const [stream] = STREAMS.parse(reply) ?? [];
   return (stream?.[1] ?? []).map(([id, [, text = '', , size = '1']]) => ({
     id,
     text,

@@ -1,4 +1,5 @@
 import type { QueueMark } from '../job/mark.ts';
+import { textsOf } from './answers.ts';
 import type { Connection } from './redis.ts';
 
 /** The current mark of the queue. */
@@ -37,7 +38,7 @@ interface Looked {
 async function look(db: Connection, incarnation: number | ''): Promise<Looked> {
   const info = await db.run((redis) => redis.info('server'));
   const run = /^run_id:([A-Za-z0-9]+)/m.exec(info)?.[1] ?? '0';
-  const answer = ((await db.script('incarnation', [run, incarnation])) as (string | number)[]).map(String);
+  const answer = textsOf(await db.script('incarnation', [run, incarnation]));
   const [now = '', name = '', events = '', cluster = '', past = '', had = '', last = '', began = ''] = answer;
   return {
     now: { incarnation: Number(now), run: name, events: Number(events), cluster: Number(cluster) },

@@ -1,6 +1,7 @@
 import type { JobId } from '../job/ids.ts';
 import type { JobRecord, Query } from './api.ts';
-import { answersOf, clusterIds, clusterRecords, decodeJobs, getJobs, type Raw } from './read.ts';
+import { answersOf, TEXTS } from './answers.ts';
+import { clusterIds, clusterRecords, decodeJobs, getJobs, type Raw } from './read.ts';
 import type { QueueContext } from './context.ts';
 
 /** Jobs in one exchange. */
@@ -136,7 +137,7 @@ async function* whole(context: QueueContext, clusters: readonly number[]): Async
     // Called by its bare name, so that the answer stays a flat list; an object of 10,000 fields would only be taken
     // apart again.
     for (const cluster of clusters) pipeline.call('HGETALL', `${context.db.prefix}j:${cluster}`);
-    return answersOf<string[]>(await pipeline.exec());
+    return answersOf(TEXTS, await pipeline.exec());
   });
   const raws: Raw[] = [];
   for (const [i, cluster] of clusters.entries()) {

@@ -1,3 +1,4 @@
+import { answersOf, FIELDS, TEXTS_OR_NONE, textsOf } from './answers.ts';
 import { Attrs } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { STATES, type State } from '../job/life.ts';
@@ -72,7 +73,7 @@ async function readJobs(context: QueueContext, ids: readonly JobId[]): Promise<R
   const answers = await context.db.run(async (redis) => {
     const pipeline = redis.pipeline();
     for (const [cluster, procs] of asked) pipeline.hmget(`${context.db.prefix}j:${cluster}`, ...procs.map(String));
-    return answersOf<(string | null)[]>(await pipeline.exec());
+    return answersOf(TEXTS_OR_NONE, await pipeline.exec());
   });
   for (const [i, [cluster, procs]] of asked.entries()) {
     const mine = new Map<number, string>();
@@ -95,15 +96,17 @@ export async function nextJobs(
   place: { readonly manager: string; readonly site: string; readonly state?: State; readonly limit: number },
 ): Promise<JobRecord[]> {
   const numbers = await context.names.numbers([place.manager, place.site]);
-  const found = (await context.db.script('next', [
-    numbers.get(place.manager) ?? '0',
-    numbers.get(place.site) ?? '0',
-    place.state ?? 'idle',
-    place.limit,
-  ])) as string[];
+  const found = textsOf(
+    await context.db.script('next', [
+      numbers.get(place.manager) ?? '0',
+      numbers.get(place.site) ?? '0',
+      place.state ?? 'idle',
+      place.limit,
+    ]),
+  );
   const raws: Raw[] = [];
   for (let i = 0; i + 2 < found.length; i += 3) {
-    raws.push({ id: { cluster: Number(found[i]), proc: Number(found[i + 1]) }, value: String(found[i + 2]) });
+    raws.push({ id: { cluster: Number(found[i]), proc: Number(found[i + 1]) }, value: found[i + 2] ?? '' });
   }
   return decodeJobs(context, raws);
 }
@@ -139,7 +142,7 @@ export async function clusterRecords(context: QueueContext, clusters: readonly n
     const answers = await context.db.run(async (redis) => {
       const pipeline = redis.pipeline();
       for (const cluster of some) pipeline.hgetall(`${context.db.prefix}c:${cluster}`);
-      return answersOf<Record<string, string>>(await pipeline.exec());
+      return answersOf(FIELDS, await pipeline.exec());
     });
     for (const [i, cluster] of some.entries()) {
       const fields = answers[i];
@@ -165,12 +168,4 @@ function clusterRecord(cluster: number, fields: Readonly<Record<string, string>>
     ...(fields['digest'] !== undefined && { digest: fields['digest'] }),
     total: Number(fields['total']),
   };
-}
-
-/** The results of a pipeline; throws the first error. */
-export function answersOf<T>(results: [error: Error | null, result: unknown][] | null): T[] {
-  return (results ?? []).map(([error, result]) => {
-    if (error) throw error;
-    return result as T;
-  });
 }

@@ -1,4 +1,5 @@
 import type { State } from '../job/life.ts';
+import { rowsOf } from './answers.ts';
 import type { ClusterSummary } from './api.ts';
 import { clusterIds } from './read.ts';
 import { stateNamed } from './record.ts';
@@ -12,7 +13,7 @@ export async function summaries(context: QueueContext, wanted?: readonly number[
   const clusters = wanted ? [...new Set(wanted)].sort((a, b) => a - b) : await clusterIds(context, 'clusters');
   const found: ClusterSummary[] = [];
   for (let from = 0; from < clusters.length; from += AT_ONCE) {
-    const some = (await context.db.script('summaries', clusters.slice(from, from + AT_ONCE))) as string[][];
+    const some = rowsOf(await context.db.script('summaries', clusters.slice(from, from + AT_ONCE)));
     found.push(...some.map(summary));
   }
   return found;
