@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
+import { counted } from '../util/plain-text.ts';
 import type { Gryphus, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
@@ -126,7 +127,8 @@ this directory. A task that did not make a file of --return has failed.`);
           if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.join(' ')}: ${problem}\n`);
           order.take(result);
           // At a terminal, the tasks' own output shows how far they are.
-          if (!process.stdout.isTTY) progress.show(`${done} tasks done${failed > 0 ? `, ${failed} failed` : ''}`);
+          if (!process.stdout.isTTY)
+            progress.show(`${counted(done, 'task')} done${failed > 0 ? `, ${failed} failed` : ''}`);
           if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
         }
       } finally {
@@ -138,7 +140,7 @@ this directory. A task that did not make a file of --return has failed.`);
     if (flags.summary) {
       const seconds = (performance.now() - begun) / 1000;
       const rate = Math.round(done / seconds);
-      process.stderr.write(`${done} tasks, ${failed} failed, ${seconds.toFixed(2)} s, ${rate} a second\n`);
+      process.stderr.write(`${counted(done, 'task')}, ${failed} failed, ${seconds.toFixed(2)} s, ${rate} a second\n`);
     }
     if (failed > 0) process.exitCode = Math.min(failed, MANY);
   }

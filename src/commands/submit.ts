@@ -2,6 +2,7 @@ import { closeSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import { GryphusError } from '../errors.ts';
 import { formatJobId } from '../job/ids.ts';
 import { reasonOf } from '../util/plain-text.ts';
+import { counted } from '../util/plain-text.ts';
 import type { AdText, Gryphus, SubmitRequest, Submitted } from '../index.ts';
 import { GryphusCommand, Out, goesOn, prose, word } from './command.ts';
 import { jsonAds, longAd } from './show/ads.ts';
@@ -66,7 +67,7 @@ NAME=VALUE arguments set macros before the file is read.`);
     const [late] = await gryphus.clusters(jobs);
     const message = tally.words(total, late?.totals.unmaterialized ?? 0);
     process.stderr.write(
-      `gryphus: ${bad} of ${total} jobs failed: ${message}.\n  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`.\n`,
+      `gryphus: ${bad} of ${counted(total, 'job')} failed: ${message}.\n  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`.\n`,
     );
     process.exitCode = 1;
   }

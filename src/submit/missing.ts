@@ -1,17 +1,25 @@
 import { GryphusError } from '../errors.ts';
-import { shellQuote } from '../util/shell-quote.ts';
 import { badInput, type Place } from './fault.ts';
+import { directoryWords } from './directory-words.ts';
 import type { SubmitWorld } from './world.ts';
 
-/** How many are shown, and how many jobs are examined once something is missing. */
+/** How many are shown; how many of one line of the description if there are more; how many jobs are examined. */
 const MOST_SHOWN = 20;
+const MOST_OF_A_LINE = 3;
 export const MOST_LOOKED_AT = 10_000;
 
 const INPUTS = 'Names are relative to initialdir. skip_filechecks = true submits without this check.';
 
+interface Said {
+  readonly place: Place;
+  /** What is wrong, of the names that it is wrong with. */
+  readonly text: (names: string) => string;
+  readonly names: Set<string>;
+}
+
 /** Missing files and directories of a cluster's jobs, collected to be reported together. */
 export class Missing {
-  readonly #said = new Map<string, { readonly line: number; readonly text: string }>();
+  readonly #said = new Map<string, Said>();
   readonly #directories = new Set<string>();
   readonly #world: SubmitWorld;
   /** Directories checked already, since jobs share them. */
@@ -30,13 +38,13 @@ export class Missing {
 
   addInput(place: Place, text: string): void {
     this.#inputs = true;
-    this.#add(place, text);
+    this.#add(text, place, text, () => text);
   }
 
-  /** `text`: what is wrong; `path`: the directory to create. */
-  addDirectory(place: Place, text: string, path: string): void {
-    this.#directories.add(path);
-    this.#add(place, text);
+  /** `name`: the file that a command names in `directory`, or the directory itself. */
+  addDirectory(place: Place, command: string, name: string, directory: string): void {
+    if (this.#directories.size < MOST_LOOKED_AT) this.#directories.add(directory);
+    this.#add(`${command} ${directory}`, place, name, (names) => noDirectory(command, names, directory));
   }
 
   get any(): boolean {
@@ -45,21 +53,42 @@ export class Missing {
 
   /** One line for each, and the remedy. */
   error(): GryphusError {
-    const all = [...this.#said.values()].sort((a, b) => a.line - b.line).map(({ text }) => text);
-    const more = all.length - MOST_SHOWN;
-    const lines = [...all.slice(0, MOST_SHOWN), ...(more > 0 ? [`… and ${more} more`] : [])];
-    const directories = [...this.#directories].slice(0, MOST_SHOWN).map(shellQuote);
-    return new GryphusError('bad-input', lines.join('\n'), {
+    const all = [...this.#said.values()].sort((a, b) => a.place.line - b.place.line);
+    const lines = all.length > MOST_SHOWN ? someOfEach(all) : all.map(lineOf);
+    const more = lines.length - MOST_SHOWN;
+    const shown = more > 1 ? [...lines.slice(0, MOST_SHOWN), `… and more`] : lines;
+    return new GryphusError('bad-input', shown.join('\n'), {
       suggestions: [
-        ...(directories.length > 0 ? [`mkdir -p ${directories.join(' ')}`] : []),
+        ...(this.#directories.size > 0 ? [`mkdir -p ${directoryWords([...this.#directories])}`] : []),
         ...(this.#inputs ? [INPUTS] : []),
       ],
     });
   }
 
-  #add(place: Place, text: string): void {
-    const key = `${place.line} ${text}`;
-    if (this.#said.has(key) || this.#said.size >= MOST_LOOKED_AT) return;
-    this.#said.set(key, { line: place.line, text: badInput(place, text).message });
+  #add(what: string, place: Place, name: string, text: Said['text']): void {
+    const key = `${place.line} ${what}`;
+    const said = this.#said.get(key);
+    if (said) said.names.add(name);
+    else if (this.#said.size < MOST_LOOKED_AT) this.#said.set(key, { place, text, names: new Set([name]) });
   }
+}
+
+/** What is said of files whose directory is missing. */
+export function noDirectory(command: string, names: string, directory: string): string {
+  return `${command} = ${names}: there is no directory ${directory}`;
+}
+
+function lineOf({ place, text, names: { size }, names: [first = ''] }: Said): string {
+  return badInput(place, text(size === 1 ? first : `${first} and ${size - 1} more`)).message;
+}
+
+/** The first few of each line of the description, and how many more there are. */
+function someOfEach(all: readonly Said[]): string[] {
+  const byLine = new Map<number, Said[]>();
+  for (const one of all) byLine.set(one.place.line, [...(byLine.get(one.place.line) ?? []), one]);
+  return [...byLine.values()].flatMap((of) => {
+    if (of.length <= MOST_OF_A_LINE + 1) return of.map(lineOf);
+    const more = `… and ${of.length - MOST_OF_A_LINE} more of that line`;
+    return [...of.slice(0, MOST_OF_A_LINE).map(lineOf), more];
+  });
 }

@@ -156,7 +156,7 @@ queue 2
       'executable = /bin/false\ntransfer_executable = false\nqueue\n',
     );
     expect(exit).toBe(1);
-    expect(stderr).toContain('gryphus: 1 of 1 jobs failed: 1 exit status 1.\n');
+    expect(stderr).toContain('gryphus: 1 of 1 job failed: 1 exit status 1.\n');
   });
 
   it('finds the sites and the daemons, and ends them', async () => {

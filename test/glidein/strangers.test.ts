@@ -1,16 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/user-log/text.ts';
 import { CLI, until } from '../agent/agent.ts';
+import { processesOf } from '../agent/kill.ts';
 import { freePort } from '../sites/ports.ts';
 import { each, GlideinAgent } from './ground.ts';
 
 /** The number of open files that many systems allow a user's process. */
 const DESCRIPTORS = 1024;
-const STRANGERS = 3000;
-/**
- * Connects from several addresses and sends nothing; prints a line at the n-th connection, and reconnects when refused.
- */
+/** More than that, all at once; without limits they take every descriptor. */
+const STRANGERS = 1500;
+/** Connects from several addresses and sends nothing; prints a line when all have, and reconnects when refused. */
 const KNOCK = `
 const { connect } = require('node:net');
 let said = 0;
@@ -18,9 +19,9 @@ const knock = (i) => {
   const socket = connect({ port: Number(process.argv[1]), host: '127.0.0.1', localAddress: '127.0.0.' + (1 + (i % 200)) });
   socket.once('connect', () => { if (++said === ${STRANGERS}) console.log('all'); });
   socket.on('error', () => undefined);
-  socket.once('close', () => setTimeout(knock, 50, i));
+  socket.once('close', () => setTimeout(knock, 1000, i));
 };
-for (let i = 0; i < 500; i++) knock(i);
+for (let i = 0; i < ${STRANGERS}; i++) knock(i);
 `;
 
 describe('an agent with ordinary limits whose port for workers is flooded with unauthenticated connections', () => {
@@ -55,6 +56,9 @@ describe('an agent with ordinary limits whose port for workers is flooded with u
     const { pid } = await status();
     strangers = spawn(process.execPath, ['-e', KNOCK, String(port)], { stdio: ['ignore', 'pipe', 'inherit'] });
     await new Promise<void>((resolve) => strangers?.stdout?.once('data', () => resolve()));
+    // Strangers have a part of its descriptors, whatever their number.
+    const [portPid = 0] = processesOf('port-main.js', agent);
+    expect(readdirSync(`/proc/${portPid}/fd`).length).toBeLessThan(DESCRIPTORS / 2);
     const here = await agent.submit('universe = local\nexecutable = /bin/true\nlog = here.log\nqueue 5\n');
     const there = await agent.submit(agent.jobs('there', 6, 0, 'log = there.log'));
     await agent.ok('wait', '--timeout', '90', String(here), String(there));

@@ -14,7 +14,7 @@ import {
   printEnvV1,
   printEnvV2,
 } from '../../src/submit/api.ts';
-import { column, refusal, world } from './support.ts';
+import { column, refusal, submit, world } from './support.ts';
 
 const word = fc.string({ unit: fc.constantFrom('a', ' ', "'", '"', '\t', '\n', '\r', '\\', '$', '=', ';', 'é', '☃') });
 
@@ -128,5 +128,20 @@ describe('environment', () => {
     expect(environment('getenv = true')).toBe(`"AA=1 AB=2 BB=x' 'y aC=3"`);
     expect(environment('getenv = false')).toBe('""');
     expect(environment('getenv = AA\nenvironment = "AA=mine"')).toBe('"AA=mine"');
+  });
+
+  it('refuses what getenv names and is not UTF-8, as Node has read it', () => {
+    const latin1 = { world: world({}, { FINE: '1', CAFE: Buffer.from('caf\xe9', 'latin1').toString('utf8') }) };
+    const parsed = (lines: string) => () => submit(`executable = job.sh\n${lines}\nqueue`, latin1);
+    expect(parsed('getenv = F*, C*')).toThrow(
+      expect.objectContaining({
+        message:
+          'on Line 2 of job.sub: The environment variable CAFE, which getenv imports, is not UTF-8; the job would receive different bytes.',
+        suggestions: ['Leave it out with: getenv = F*, C*, !CAFE', 'Or set it to a text in UTF-8.'],
+      }),
+    );
+    expect(parsed('getenv = true')).toThrow(/CAFE/);
+    expect(parsed('getenv = !CAFE')).not.toThrow();
+    expect(parsed('getenv = FINE')).not.toThrow();
   });
 });

@@ -1,4 +1,5 @@
 import { type DagGraph, FLAG, KIND } from './graph.ts';
+import { counted } from '../../util/plain-text.ts';
 import { directoryOf, inDirectory } from './names.ts';
 import { Complaint, type Place, type Problem } from './problem.ts';
 import type { DagSettings } from './settings.ts';
@@ -83,7 +84,7 @@ export class Builder {
           ...place,
           severity: 'error',
           command: 'MAXJOBS',
-          message: `category ${throttle.name} has ${throttle.nodes} nodes and lets none of them run`,
+          message: `category ${throttle.name} has ${counted(throttle.nodes, 'node')} and lets none of them run`,
           remedy: 'Give it a limit of 1 or more, or remove its MAXJOBS.',
         });
       }

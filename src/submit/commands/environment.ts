@@ -4,6 +4,9 @@ import { importEnvironment, parseEnvQuotedOrV1, printEnvV1, printEnvV2 } from '.
 import { isV2Quoted } from '../argv.ts';
 import type { JobMaker, Step } from '../maker.ts';
 
+/** What stands in Node's texts for bytes that are not UTF-8. */
+const NOT_UTF8 = '\uFFFD';
+
 function parse(job: JobMaker, text: string, command: string): Environment {
   const parsed = parseEnvQuotedOrV1(text);
   if (parsed.ok) return parsed.value;
@@ -18,7 +21,18 @@ function imported(job: JobMaker, v1: boolean): Map<string, string> {
   const all = list === undefined ? undefined : booleanOf(list);
   if (list === undefined || all === false) return new Map();
   const taken = importEnvironment(all ?? list, job.world.environment);
-  for (const [name, value] of taken) job.scope.seen.set(name, value);
+  for (const [name, value] of taken) {
+    if (!`${name}${value}`.includes(NOT_UTF8)) job.scope.seen.set(name, value);
+    else {
+      const without = all === true ? `!${name}` : `${list}, !${name}`;
+      throw job.fault(
+        'getenv',
+        `The environment variable ${name}, which getenv imports, is not UTF-8; the job would receive different bytes.`,
+        [`Leave it out with: getenv = ${without}`, 'Or set it to a text in UTF-8.'],
+        'get_env',
+      );
+    }
+  }
   if (v1) for (const [name, value] of taken) if (value.includes(';')) taken.delete(name);
   return taken;
 }

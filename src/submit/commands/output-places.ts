@@ -2,6 +2,7 @@ import { dirname } from 'node:path/posix';
 import { parseRemaps } from '../../job/transfer-lists.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { isUrl } from '../maker.ts';
+import { noDirectory } from '../missing.ts';
 import { fileChecks, NOTHING, runsHere } from './streams.ts';
 
 const FILES: readonly (readonly [attribute: string, command: string, other?: string])[] = [
@@ -16,10 +17,10 @@ function check(job: JobMaker, name: string, command: string, other?: string): vo
   const path = job.fullPath(name);
   const directory = command === 'output_directory' ? path : dirname(path);
   if (job.scope.missing.isDirectory(directory)) return;
-  const text = `${command} = ${name}: there is no directory ${directory}`;
+  const text = noDirectory(command, name, directory);
   if (fileChecks(job) === 'warn') job.warn(text, command);
   else if (job.scope.policy.dryRun) job.warn(`${text}: a real submit is refused`, command);
-  else job.scope.missing.addDirectory(job.placeOf(command, other), text, directory);
+  else job.scope.missing.addDirectory(job.placeOf(command, other), command, name, directory);
 }
 
 /** The directories for results and the log must exist, or the problem would only be noticed once the job has ended. */
