@@ -95,7 +95,9 @@ export class UserLogs {
    */
   async append({ from, last, texts }: LogBatch): Promise<void> {
     const { journal } = this.#options;
-    const sizes = await this.#sizes([...texts.keys()].filter((path) => !journal.owes(path) && !this.#hangs(path)));
+    // A log is written by one call at a time: a second one would not find the text of the first, and write it again.
+    const free = [...texts.keys()].filter((path) => !journal.owes(path) && !this.#busy.has(path) && !this.#hangs(path));
+    const sizes = await this.#sizes(free);
     for (const path of sizes.keys()) this.#busy.add(path);
     const additions = [...texts].map(([path, text]): Addition => {
       const size = sizes.get(path);

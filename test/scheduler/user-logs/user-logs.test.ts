@@ -1,7 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { appendOnce, sizeOf } from '../../../src/scheduler/user-logs/append-once.ts';
 import { LogJournal } from '../../../src/scheduler/user-logs/journal.ts';
 import { parseMounts, placeOf } from '../../../src/scheduler/user-logs/places.ts';
 import { UserLogs } from '../../../src/scheduler/user-logs/user-logs.ts';
@@ -132,6 +134,55 @@ describe('user logs', () => {
       await end(after);
     }
   }, 60_000);
+
+  it('are written by one call at a time, even if new text comes while the record that earlier text is done is made', async () => {
+    const real = await LogJournal.open(join(dir, 'journal'));
+    journal = new Proxy(real, {
+      get(target, name) {
+        if (name === 'done')
+          return async (written: ReadonlyMap<string, number>) => {
+            await target.done(written);
+            await sleep(20);
+          };
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const writing = new Set<string>();
+    let calls = 0;
+    let overlaps = 0;
+    const logs = new UserLogs({
+      journal,
+      writer: {
+        size: sizeOf,
+        async append(piece) {
+          if (writing.has(piece.path)) overlaps += 1;
+          writing.add(piece.path);
+          try {
+            if (++calls === 1) throw new Error('not now');
+            await sleep(10);
+            await appendOnce(piece);
+          } finally {
+            writing.delete(piece.path);
+          }
+        },
+        close: () => undefined,
+      },
+      keepForMs: () => 1e9,
+      onTrouble: () => undefined,
+      onOwed: () => undefined,
+    });
+    opened.push(logs);
+    const path = join(dir, 'log');
+    let all = '';
+    // The text that failed is retried meanwhile.
+    for (let i = 0; calls < 40; i++) {
+      await logs.append(batch({ [path]: `${i}\n` }));
+      all += `${i}\n`;
+    }
+    await settled();
+    expect({ overlaps, text: content(path) }).toEqual({ overlaps: 0, text: all });
+  });
 
   it('forget what they were owed for too long', async () => {
     const logs = await open(100);
