@@ -34,7 +34,21 @@ backend_elements() { # $1 the answer
 }
 
 # With the heading, so that an empty answer cannot pass for an empty queue. -t all includes recently ended jobs.
-backend_queue() { bounded 30 squeue -u "$SLURM_USER" -t all -r -o '%k[%K] %i %T|%N|%r'; }
+backend_queue() {
+  listing=$(bounded 30 squeue -u "$SLURM_USER" -t all -r -o '%k[%K] %i %T|%N|%r') || return
+  printf '%s\n' "$listing"
+  case $listing in *launch[_\ ]failed[_\ ]requeued[_\ ]held*) release_failed_launches "$listing" ;; esac
+}
+# After a node's prolog failed, Slurm holds the job until its user releases it, although another node would run it.
+# Slurm itself gives a job up that failed to start too often (JobHoldMaxRequeue).
+release_failed_launches() { # $1 the queue's answer
+  [ -z "$(find "$T/released" -mmin -1 2>/dev/null)" ] || return 0
+  : >|"$T/released"
+  # shellcheck disable=SC2046 # ids have no blanks
+  set -- $(printf '%s\n' "$1" | LC_ALL=C awk -v "prefix=$PREFIX" '
+    index($1, prefix) == 1 && /launch[ _]failed[ _]requeued[ _]held/ && n++ < 500 { print $2 }')
+  [ $# -eq 0 ] || bounded 30 scontrol release "$@" >/dev/null 2>&1 || :
+}
 
 backend_account() { # ids
   list=$(printf '%s,' "$@")

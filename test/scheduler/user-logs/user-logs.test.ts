@@ -176,7 +176,7 @@ describe('user logs', () => {
     const path = join(dir, 'log');
     let all = '';
     // The text that failed is retried meanwhile.
-    for (let i = 0; calls < 40; i++) {
+    for (let i = 0; i < 60; i++) {
       await logs.append(batch({ [path]: `${i}\n` }));
       all += `${i}\n`;
     }
