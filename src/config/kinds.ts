@@ -44,17 +44,24 @@ export const expressions: Kind<Readonly<Record<string, string>>> = {
 };
 
 /** A table of amounts by name. */
-export const amounts: Kind<Readonly<Record<string, number>>> = {
-  says: 'a table of numbers of at least 0 by name',
-  read: (raw) => {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
-    const read = Object.entries(raw).map(([name, value]: [string, unknown]) => [name, value] as const);
-    const all = read.flatMap(([name, value]) =>
-      /^[A-Za-z_]\w*$/.test(name) && typeof value === 'number' && value >= 0 ? [[name, value] as const] : [],
-    );
-    return all.length === read.length ? Object.fromEntries(all) : undefined;
-  },
-};
+export const amounts = amountsBy(/^[A-Za-z_]\w*$/);
+
+/** The same, with dots in names, such as those of accounting groups. */
+export const namedAmounts = amountsBy(/^[A-Za-z_][\w.-]*$/);
+
+function amountsBy(names: RegExp): Kind<Readonly<Record<string, number>>> {
+  return {
+    says: 'a table of numbers of at least 0 by name',
+    read: (raw) => {
+      if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
+      const read = Object.entries(raw).map(([name, value]: [string, unknown]) => [name, value] as const);
+      const all = read.flatMap(([name, value]) =>
+        names.test(name) && typeof value === 'number' && value >= 0 ? [[name, value] as const] : [],
+      );
+      return all.length === read.length ? Object.fromEntries(all) : undefined;
+    },
+  };
+}
 
 export const flag: Kind<boolean> = {
   says: 'true or false',
@@ -64,6 +71,12 @@ export const flag: Kind<boolean> = {
 export const texts: Kind<readonly string[]> = {
   says: 'a list of strings',
   read: (raw) => (Array.isArray(raw) && raw.every((one) => typeof one === 'string') ? raw : undefined),
+};
+
+/** True or false for all, or a list of names for which it is true. */
+export const flagOrTexts: Kind<boolean | readonly string[]> = {
+  says: 'true, false or a list of strings',
+  read: (raw) => flag.read(raw) ?? texts.read(raw),
 };
 
 export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): Kind<number> {

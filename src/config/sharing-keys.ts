@@ -1,4 +1,4 @@
-import { duration, expression, oneOf, real } from './kinds.ts';
+import { duration, expression, flagOrTexts, namedAmounts, oneOf, real, texts } from './kinds.ts';
 import { entry, type Table } from './table.ts';
 
 /** The keys that say how owners share the pool, in `config.toml` after `pool.`. */
@@ -36,5 +36,55 @@ export const SHARING_KEYS = {
     expression,
     undefined,
     'Which of several jobs is preempted: where this is highest (PREEMPTION_RANK). Default: the one that started last.',
+  ),
+  negotiator_pre_job_rank: entry(
+    expression,
+    undefined,
+    "Which free machine a job gets, before the job's own Rank is asked (NEGOTIATOR_PRE_JOB_RANK); MY is the machine.",
+  ),
+  negotiator_post_job_rank: entry(
+    expression,
+    undefined,
+    'Which of the machines that it ranks alike a job gets (NEGOTIATOR_POST_JOB_RANK); MY is the machine.',
+  ),
+  group_names: entry(
+    texts,
+    [],
+    'The accounting groups that jobs may name (GROUP_NAMES), such as `["physics", "physics.atlas"]`.',
+  ),
+  group_quota: entry(
+    namedAmounts,
+    undefined,
+    'A table of the cores that groups may use (GROUP_QUOTA_name), such as `physics = 20`.',
+  ),
+  group_quota_dynamic: entry(
+    namedAmounts,
+    undefined,
+    "The same as parts of the pool, or of the enclosing group's quota (GROUP_QUOTA_DYNAMIC_name), such as `physics = 0.3`.",
+  ),
+  group_accept_surplus: entry(
+    flagOrTexts,
+    false,
+    'Whether groups may use more than their quotas while nobody else wants it (GROUP_ACCEPT_SURPLUS), or which.',
+  ),
+  accounting_users: entry(
+    texts,
+    [],
+    "The names that `accounting_group_user` may give beside the job's owner; others count as the owner.",
+  ),
+  concurrency_limits: entry(
+    namedAmounts,
+    undefined,
+    'A table of how much of each limit may be in use at once (name_LIMIT), such as `db = 2`, `"large.sw" = 3`.',
+  ),
+  concurrency_limit_default: entry(
+    real(0),
+    undefined,
+    'The same for limits without an entry (CONCURRENCY_LIMIT_DEFAULT); without it, those limit nothing.',
+  ),
+  concurrency_limit_defaults: entry(
+    namedAmounts,
+    undefined,
+    'The same for limits whose names begin with a word and a dot (CONCURRENCY_LIMIT_DEFAULT_word), such as `large = 3`.',
   ),
 } as const satisfies Table;

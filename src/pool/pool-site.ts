@@ -208,7 +208,7 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
   const source = { get: (attribute: string) => ad[attribute] ?? undefined };
   return {
     key: spec.key,
-    owner: readString(source, 'AccountingGroup') ?? readString(source, 'Owner') ?? '',
+    owner: readString(source, 'Owner') ?? '',
     ad,
     size: sizeOf(spec.resources),
     prio: readNumber(source, 'JobPrio') ?? 0,

@@ -73,7 +73,8 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'job_max_vacate_time:JobMaxVacateTime', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'The site decides how much time a job has to end.' },
   { names: 'job_lease_duration:JobLeaseDuration', kind: 'expr', by: 'pool/pool-site.ts', at: POOL, says: 'A site keeps running a job even while it cannot reach the agent.' },
   { names: 'max_job_retirement_time:MaxJobRetirementTime', kind: 'expr', by: 'pool/central-manager/preempting.ts', at: POOL, says: SITES_OWN },
-  { names: 'accounting_group:AccountingGroup accounting_group_user:AccountingGroup', by: 'pool/pool-site.ts', at: POOL, says: `Shares are accounted only in the pool. ${SITES_OWN} batch_project names an account there.` },
+  { names: 'accounting_group:AcctGroup accounting_group_user:AcctGroupUser nice_user:AcctGroup', by: 'pool/central-manager/accounting.ts', at: POOL, says: `Shares are accounted only in the pool. ${SITES_OWN} batch_project names an account there.` },
+  { names: 'concurrency_limits:ConcurrencyLimits concurrency_limits_expr:ConcurrencyLimits', by: 'pool/central-manager/concurrency-limits.ts', at: POOL, says: `Limits count only in the pool. ${SITES_OWN}` },
   { names: 'max_materialize:JobMaterializeLimit', by: 'scheduler/materialize.ts' },
   { names: 'max_idle:JobMaterializeMaxIdle:materialize_max_idle', kind: 'expr', by: 'scheduler/materialize.ts' },
   // Logs, mail and other reports.
@@ -108,8 +109,6 @@ const LIMIT_LATER = 'Jobs run as if it were not set.';
 export const WARNED_TABLE: readonly Group[] = [
   { names: 'file_remaps:FileRemaps buffer_files:BufferFiles buffer_size:BufferSize buffer_block_size:BufferBlockSize stack_size:StackSize', kind: 'expr', says: STANDARD },
   { names: 'fetch_files:FetchFiles compress_files:CompressFiles append_files:AppendFiles local_files:LocalFiles', kind: 'string', says: STANDARD },
-  { names: 'nice_user', says: `${LIMIT_LATER} Give the jobs a low priority = … relative to your others.` },
-  { names: 'concurrency_limits:ConcurrencyLimits concurrency_limits_expr:ConcurrencyLimits', says: `${LIMIT_LATER} max_materialize limits how many jobs of one cluster exist at a time.` },
   { names: 'next_job_start_delay:NextJobStartDelay', kind: 'expr', says: `${LIMIT_LATER} max_idle and max_materialize limit how many start together.` },
   { names: 'keep_claim_idle:KeepClaimIdle', kind: 'expr', says: 'A slot that becomes free goes to the next job that fits.' },
   { names: 'require_gpus:RequireGPUs gpus_minimum_memory:GPUsMinMemory gpus_minimum_capability:GPUsMinCapability gpus_maximum_capability:GPUsMaxCapability gpus_minimum_runtime:GPUsMinRuntime', says: 'No machine of the pool advertises the type of its GPUs: a job there waits for one that does. At a site, use batch_queue or batch_extra_submit_args.' },

@@ -9,7 +9,7 @@ describe('an ordinary job, in the pool of this machine', () => {
 
   beforeAll(async () => {
     agent = new TestAgent();
-    agent.config('[pool]\ncpus = 2\n');
+    agent.config('[pool]\ncpus = 2\ngroup_names = ["heavy", "light"]\n');
     await agent.ok('up');
   });
   afterAll(() => agent.end());

@@ -445,7 +445,7 @@ describe('the central manager', () => {
     );
     await turn();
     expect(ownersOf(world.centralManager)).toMatchObject([
-      { owner: 'bob', inUse: 0, waiting: 1, priority: 0.5 },
+      { owner: 'bob', inUse: 0, waiting: 1, priority: 500 },
       { owner: 'ann', inUse: 4, waiting: 1 },
     ]);
   });

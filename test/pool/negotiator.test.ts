@@ -34,7 +34,7 @@ function wanted(kind: string, waiting: number, needs: Size, more: Record<string,
 }
 
 const run = (jobs: Wanted<string>[], offers: Offer<string>[], priorities = new Priorities(() => 0)) =>
-  negotiate(jobs, offers, priorities, 1000);
+  negotiate(jobs, offers, { priorities, now: 1000 });
 
 describe('negotiation', () => {
   it('fills machines and never more than that', () => {

@@ -9,7 +9,7 @@ describe.skipIf(!SLOW)('two owners in the pool of a whole agent', () => {
 
   beforeAll(async () => {
     agent = new TestAgent();
-    agent.config('[pool]\ncpus = 2\npriority = "updown"\n');
+    agent.config('[pool]\ncpus = 2\npriority = "updown"\ngroup_names = ["heavy", "light"]\n');
     // Its work is a counter, which it saves when it is asked to end.
     agent.file(
       'counts.sh',

@@ -9,6 +9,7 @@ import type { CentralManagerPorts } from './central-manager-ports.ts';
 import { Granting } from './granting.ts';
 import { Autoclusters } from './autoclusters.ts';
 import { Priorities } from './priorities.ts';
+import { Sharing } from './sharing.ts';
 import { rulesOf, type SharingRules } from './sharing-rules.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 
@@ -24,6 +25,7 @@ export class CentralManagerTable {
   readonly collector: Collector;
   readonly priorities: Priorities;
   readonly deadWorkers: DeadWorkers;
+  readonly sharing: Sharing;
   readonly granting: Granting;
   #out: (() => void)[] = [];
   #settling = false;
@@ -38,11 +40,13 @@ export class CentralManagerTable {
       () => ports.now() / 1000,
     );
     this.deadWorkers = new DeadWorkers(ports, this.collector, this.priorities);
+    this.sharing = new Sharing(this.priorities, () => this.collector.capacity().cpus);
     this.granting = new Granting({
       ports,
       autoclusters: this.autoclusters,
       collector: this.collector,
       priorities: this.priorities,
+      sharing: this.sharing,
       attemptOf: (key) => this.attempts.get(key),
       later: (call) => this.#out.push(call),
     });
@@ -50,12 +54,13 @@ export class CentralManagerTable {
       this.attempts.set(attempt.key, attempt);
       attempt.kind = this.autoclusters.of(attempt.request);
       if (attempt.phase === 'idle') this.autoclusters.enqueue(attempt);
+      else if (attempt.worker !== undefined && attempt.phase !== 'ended') this.sharing.starts(attempt);
     }
   }
 
   set rules(rules: SharingRules) {
     this.priorities.rules = rules.priorities;
-    this.granting.rules = rules;
+    this.sharing.rules = rules;
     for (const expr of rulesOf(rules)) this.autoclusters.significance.learnRule(expr);
     this.granting.wanting = true;
     this.settle();
@@ -72,6 +77,7 @@ export class CentralManagerTable {
     crashPoint('central-manager.before-end');
     attempt.ending = ending;
     attempt.phase = 'ended';
+    this.sharing.ends(attempt.key);
     if (ending.startedAt !== undefined) attempt.startedAt = ending.startedAt;
     const { kind, request } = attempt;
     if (kind && ending.startedAt !== undefined && ending.endedAt !== undefined && ending.how.kind !== 'by-site')
@@ -85,6 +91,7 @@ export class CentralManagerTable {
   /** It never ran there: it waits for another worker. */
   again(attempt: Attempt, message: string): void {
     ungrant(attempt);
+    this.sharing.ends(attempt.key);
     delete attempt.cancelling;
     attempt.why = message;
     this.ports.journal.add({ r: 'u', key: attempt.key });
@@ -95,6 +102,7 @@ export class CentralManagerTable {
 
   withdraw(attempt: Attempt): void {
     attempt.phase = 'withdrawn';
+    this.sharing.ends(attempt.key);
     this.ports.journal.add({ r: 'w', key: attempt.key });
     this.report(attempt);
   }
@@ -102,6 +110,7 @@ export class CentralManagerTable {
   /** Something that it needs is missing: it must be prepared again. */
   lose(attempt: Attempt, why: string): void {
     this.attempts.delete(attempt.key);
+    this.sharing.ends(attempt.key);
     this.ports.journal.add({ r: 'f', keys: [attempt.key] });
     this.#out.push(() => this.ports.toClient(attempt.client, { key: attempt.key, is: 'lost', why }, attempt));
   }

@@ -9,6 +9,7 @@ import { CentralManagerHearing } from './worker-messages.ts';
 import type { Recovered } from './central-manager-journal.ts';
 import type { CentralManagerPorts } from './central-manager-ports.ts';
 import { CentralManagerTable } from './central-manager-state.ts';
+import { accountOf } from './accounting.ts';
 import type { AccountChange } from './priorities.ts';
 import type { SharingRules } from './sharing-rules.ts';
 import type { FromWorker, HeldAttempt, RunSpec } from '../wire/wire.ts';
@@ -25,6 +26,7 @@ export class CentralManager {
   readonly collector: CentralManagerTable['collector'];
   readonly priorities: CentralManagerTable['priorities'];
   readonly deadWorkers: CentralManagerTable['deadWorkers'];
+  readonly sharing: CentralManagerTable['sharing'];
   /** Why this machine's worker cannot start. */
   localTrouble: string | undefined;
   #order = 0;
@@ -37,6 +39,7 @@ export class CentralManager {
     this.collector = table.collector;
     this.priorities = table.priorities;
     this.deadWorkers = table.deadWorkers;
+    this.sharing = table.sharing;
     for (const { order } of recovered.attempts.values()) this.#order = Math.max(this.#order, order + 1);
   }
 
@@ -60,7 +63,8 @@ export class CentralManager {
 
   prepare(client: string, requests: readonly AttemptRequest[]): void {
     crashPoint('central-manager.before-prepare');
-    for (const request of requests) {
+    for (const asked of requests) {
+      const request = { ...asked, owner: accountOf(asked.ad, asked.owner, this.sharing.rules.groups) };
       const known = this.#table.attempts.get(request.key);
       // After the commit, a repeated PREPARE changes nothing; before, the latest description replaces the earlier one.
       if (known && known.phase !== 'prepared') continue;
@@ -108,6 +112,7 @@ export class CentralManager {
         this.#table.grants.delete(request.key);
         const { worker: instance, boot, claim, token } = grant;
         Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
+        this.sharing.starts(attempt);
         const worker = this.collector.get(instance);
         const held = worker?.held.get(request.key);
         if (worker?.connected) this.#hearing.reconcile(worker, attempt, held);
@@ -196,6 +201,7 @@ export class CentralManager {
       const { worker } = attempt ?? this.#table.grants.get(key) ?? {};
       this.#table.attempts.delete(key);
       this.#table.grants.delete(key);
+      this.sharing.ends(key);
       if (attempt) this.autoclusters.dequeue(attempt);
       if (worker === undefined) continue;
       byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);

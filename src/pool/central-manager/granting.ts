@@ -12,7 +12,7 @@ import type { Autoclusters } from './autoclusters.ts';
 import { lastsFor, negotiate } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
-import { SHARING_RULES, type SharingRules } from './sharing-rules.ts';
+import type { Gate, Sharing } from './sharing.ts';
 import { fits, plus } from '../wire/slots.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -30,6 +30,7 @@ export interface GrantingOptions {
   readonly autoclusters: Autoclusters;
   readonly collector: Collector;
   readonly priorities: Priorities;
+  readonly sharing: Sharing;
   readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
   /** Defers a call until what was promised is on disk. */
   readonly later: (call: () => void) => void;
@@ -42,7 +43,6 @@ export class Granting {
   readonly bases = new Map<string, RunSpec>();
   /** Something has changed that may make a match possible. */
   wanting = false;
-  rules: SharingRules = SHARING_RULES;
 
   constructor(options: GrantingOptions) {
     this.#options = options;
@@ -51,26 +51,27 @@ export class Granting {
   negotiate(): void {
     if (!this.wanting) return;
     this.wanting = false;
-    const { autoclusters, collector, priorities, ports } = this.#options;
+    const { autoclusters, collector, priorities, sharing, ports } = this.#options;
     const wanted = autoclusters.wanted();
     if (wanted.length === 0) return priorities.want(new Set());
-    const now = ports.now();
-    const { grants, unserved } = negotiate(wanted, collector.offers(), priorities, Math.floor(now / 1000));
+    const gate = sharing.gate();
+    const options = { priorities, now: Math.floor(ports.now() / 1000), gate, ranks: sharing.rules.ranks };
+    const { grants, unserved } = negotiate(wanted, collector.offers(), options);
     for (const { kind, worker } of grants) {
       const attempt = autoclusters.take(kind);
       if (attempt) this.#claim(attempt, kind, worker);
     }
     priorities.want(new Set(unserved.map(({ owner }) => owner)));
-    if (unserved.length > 0) this.#preempt(new Set(unserved));
+    if (unserved.length > 0) this.#preempt(new Set(unserved), gate);
   }
 
   /** Preempts runs for jobs that their machines prefer, or whose owners have a better priority. */
-  #preempt(unserved: ReadonlySet<Autocluster>): void {
-    const { autoclusters, collector, ports, priorities, attemptOf, later } = this.#options;
+  #preempt(unserved: ReadonlySet<Autocluster>, gate: Gate): void {
+    const { autoclusters, collector, ports, priorities, sharing, attemptOf, later } = this.#options;
     const wanted = autoclusters.wanted().filter(({ kind }) => unserved.has(kind));
     const now = Math.floor(ports.now() / 1000);
-    const { preemption: rules } = this.rules;
-    const options = { workers: collector.all(), attemptOf, now, priorities, rules };
+    const { preemption: rules } = sharing.rules;
+    const options = { workers: collector.all(), attemptOf, now, priorities, rules, gate };
     for (const { worker, claim, attempt, by, because } of preemptions(wanted, options)) {
       claim.promised = by;
       attempt.cancelling = 'vacate';
@@ -93,6 +94,7 @@ export class Granting {
   /** When many quick tasks are waiting, grants some before their turn. */
   #fill(worker: Worker, { id, kind, behind }: HeldClaim): void {
     const { autoclusters } = this.#options;
+    if (this.#options.sharing.isLimited(kind)) return;
     while (behind.size < BEHIND && autoclusters.areQuick(kind)) {
       const next = autoclusters.take(kind);
       if (!next) return;
@@ -111,7 +113,8 @@ export class Granting {
     const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && autoclusters.othersWait(claim.kind);
     const lasts = lastsFor({ expected: autoclusters.expected(claim.kind) }, collector.timeOf(worker));
     const here = takesMore(worker);
-    const goesOn = here && !tired && lasts && !claim.promised && !this.#isPassed(worker, claim);
+    const open = here && !tired && lasts && !claim.promised && !this.#isBarred(claim);
+    const goesOn = open && !this.#isPassed(worker, claim);
     if (claim.key === undefined && goesOn) {
       const next = autoclusters.take(claim.kind);
       claim.key = next?.key;
@@ -126,8 +129,20 @@ export class Granting {
     if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
     this.wanting = true;
     const heir = claim.promised;
-    const first = heir && here && fits(heir.size, freeNow(worker)) ? autoclusters.take(heir) : undefined;
+    const enters = heir && here && fits(heir.size, freeNow(worker)) && !this.#options.sharing.gate().bars(heir, true);
+    const first = enters ? autoclusters.take(heir) : undefined;
     if (heir && first) this.#claim(first, heir, worker);
+  }
+
+  /**
+   * Whether a limit keeps the claim from going on to another job. A group beyond its quota goes on only while nobody
+   * else waits.
+   */
+  #isBarred({ kind, size }: HeldClaim): boolean {
+    const { autoclusters, sharing } = this.#options;
+    // What the claim holds is counted already.
+    const barred = sharing.gate().bars({ ...kind, size: { ...size, cpus: 0 } }, !autoclusters.othersWait(kind));
+    return barred !== undefined;
   }
 
   /**
@@ -177,6 +192,7 @@ export class Granting {
     const { instance, boot, token } = worker;
     Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
     delete attempt.why;
+    this.#options.sharing.starts(attempt);
     const whose = isKeptByClient(request.spec) ? { client } : {};
     this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, token, ...whose });
     this.#options.later(() => this.#start(attempt, worker, claim));

@@ -1,6 +1,7 @@
-import { type ClassAd, Matchmaker } from '../../classad/api.ts';
+import { type ClassAd, type Expr, isInt, Matchmaker, Real, toDouble } from '../../classad/api.ts';
 import { offerAd } from '../wire/ads.ts';
 import type { Priorities } from './priorities.ts';
+import type { Gate } from './sharing.ts';
 import { fits, minus } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
 
@@ -36,19 +37,35 @@ export interface Grant<K, W> {
   readonly worker: W;
 }
 
+/** How jobs choose among machines, beside their own Rank. */
+export interface JobRanks {
+  /** NEGOTIATOR_PRE_JOB_RANK and NEGOTIATOR_POST_JOB_RANK; MY is the machine. */
+  readonly pre: Expr | undefined;
+  readonly post: Expr | undefined;
+}
+
+export interface NegotiationOptions {
+  readonly priorities: Priorities;
+  /** Unix seconds. */
+  readonly now: number;
+  readonly gate?: Gate;
+  readonly ranks?: JobRanks;
+}
+
 /** A job of unknown run time is not started on a worker with less than this time left, in seconds. */
 const LEAST_TIME = 90;
 
 /**
- * One negotiation cycle. Owners take turns by priority, each with the best of their jobs. A job goes to the machine
- * that it ranks highest, then to the one that ranks it highest, then in the order of the offers. Each pair of kind and
- * shape is evaluated once.
+ * One negotiation cycle. Owners take turns by priority, each with the best of their jobs. Those within the quotas of
+ * their groups come first, the groups that use the least of theirs before the others; then all others, who share what
+ * is left. A job goes to the machine of the highest pre-job rank, then to the one that it ranks highest, then to the
+ * one of the highest post-job rank, then to the one that ranks it highest, then in the order of the offers. Each pair of
+ * kind and shape is evaluated once.
  */
 export function negotiate<K, W>(
   wanted: readonly Wanted<K>[],
   offers: readonly Offer<W>[],
-  priorities: Priorities,
-  now: number,
+  { priorities, now, gate, ranks }: NegotiationOptions,
 ): { readonly grants: readonly Grant<K, W>[]; readonly unserved: readonly K[] } {
   const matchmaker = new Matchmaker({ now });
   const free = offers.map((offer) => offer.free);
@@ -61,16 +78,30 @@ export function negotiate<K, W>(
   const grants: Grant<K, W>[] = [];
   const unserved: K[] = [];
   const given = new Map<string, number>();
+  let surplus = gate?.hasQuotas !== true;
+  /** The owners who take turns now: within quotas, those whose groups have one. */
+  let taking = surplus ? open : new Map([...open].filter(([owner]) => gate?.filled(owner) !== undefined));
   for (;;) {
-    const owner = open.size > 1 ? priorities.order(open.keys(), given)[0] : [...open.keys()][0];
-    const lines = owner === undefined ? undefined : open.get(owner);
-    if (owner === undefined || !lines) return { grants, unserved };
-    const line = lines[0];
-    if (!line) {
-      open.delete(owner);
+    const owner = nextOwner(taking, priorities, given, surplus ? undefined : gate);
+    const lines = owner === undefined ? undefined : taking.get(owner);
+    if (owner === undefined || !lines) {
+      if (surplus) return { grants, unserved };
+      surplus = true;
+      taking = open;
       continue;
     }
-    line.choice ??= choiceOf(line.wanted, offers, free, matchmaker);
+    const line = lines[0];
+    if (!line) {
+      taking.delete(owner);
+      continue;
+    }
+    const barred = gate?.bars(line.wanted, surplus);
+    if (barred) {
+      if (!surplus && barred.by === 'quota') taking.delete(owner);
+      else lines.shift();
+      continue;
+    }
+    line.choice ??= choiceOf(line.wanted, offers, free, matchmaker, ranks);
     const best = nextFree(line, free);
     if (best === undefined) {
       lines.shift();
@@ -79,11 +110,25 @@ export function negotiate<K, W>(
     }
     const { size, kind } = line.wanted;
     free[best] = minus(free[best] ?? size, size);
+    gate?.take(line.wanted);
     grants.push({ kind, worker: (offers[best] as Offer<W>).worker });
     given.set(owner, (given.get(owner) ?? 0) + size.cpus);
     line.left -= 1;
     if (line.left === 0) lines.shift();
   }
+}
+
+function nextOwner(
+  taking: ReadonlyMap<string, unknown>,
+  priorities: Priorities,
+  given: ReadonlyMap<string, number>,
+  gate: Gate | undefined,
+): string | undefined {
+  if (taking.size <= 1) return [...taking.keys()][0];
+  const order = priorities.order(taking.keys(), given);
+  if (!gate) return order[0];
+  const filled = order.map((owner) => gate.filled(owner) ?? 0);
+  return order[filled.indexOf(Math.min(...filled))];
 }
 
 interface Line<K> {
@@ -108,9 +153,14 @@ function choiceOf<K, W>(
   offers: readonly Offer<W>[],
   free: readonly Size[],
   matchmaker: Matchmaker,
+  ranks: JobRanks = { pre: undefined, post: undefined },
 ): number[] {
-  const evaluated = new Map<string, { readonly rank: number; readonly back: number } | undefined>();
-  const fitting: { index: number; rank: number; back: number }[] = [];
+  const evaluated = new Map<string, readonly number[] | undefined>();
+  const fitting: { index: number; keys: readonly number[] }[] = [];
+  const of = (expr: Expr | undefined, machine: ClassAd): number => {
+    const value = expr === undefined ? 0 : matchmaker.evaluate(expr, machine, wanted.ad);
+    return isInt(value) || value instanceof Real ? toDouble(value) : 0;
+  };
   for (const [index, offer] of offers.entries()) {
     const there = free[index];
     if (!there || !fits(wanted.size, there) || !lastsFor(wanted, offer) || offer.refuses(wanted.kind)) continue;
@@ -118,13 +168,19 @@ function choiceOf<K, W>(
     if (!evaluated.has(shape)) {
       const machine = offerAd(offer.ad, there);
       const ok = matchmaker.matches(wanted.ad, machine);
-      const ranks = { rank: matchmaker.rank(wanted.ad, machine), back: matchmaker.rank(machine, wanted.ad) };
-      evaluated.set(shape, ok ? ranks : undefined);
+      const own = [matchmaker.rank(wanted.ad, machine), of(ranks.post, machine), matchmaker.rank(machine, wanted.ad)];
+      evaluated.set(shape, ok ? [of(ranks.pre, machine), ...own] : undefined);
     }
-    const matchAnalysis = evaluated.get(shape);
-    if (matchAnalysis) fitting.push({ index, ...matchAnalysis });
+    const keys = evaluated.get(shape);
+    if (keys) fitting.push({ index, keys });
   }
-  return fitting.sort((a, b) => b.rank - a.rank || b.back - a.back || a.index - b.index).map(({ index }) => index);
+  return fitting.sort((a, b) => byKeys(a.keys, b.keys) || a.index - b.index).map(({ index }) => index);
+}
+
+/** The highest first. */
+function byKeys(a: readonly number[], b: readonly number[]): number {
+  for (const [i, key] of a.entries()) if (key !== b[i]) return (b[i] ?? 0) - key;
+  return 0;
 }
 
 /** Whether a job is expected to end before the worker's allocation does. */

@@ -5,6 +5,7 @@ import { type HeldClaim, takesMore, type Worker } from './collector.ts';
 import type { Wanted } from './negotiator.ts';
 import type { Priorities } from './priorities.ts';
 import { requestAd, slotAd } from './preemption-ads.ts';
+import type { Gate } from './sharing.ts';
 import type { PreemptionRules } from './sharing-rules.ts';
 import { fits, plus } from '../wire/slots.ts';
 
@@ -24,6 +25,7 @@ export interface PreemptingOptions {
   readonly now: number;
   readonly priorities: Priorities;
   readonly rules: PreemptionRules;
+  readonly gate: Gate;
 }
 
 interface Candidate {
@@ -62,17 +64,20 @@ export function preemptions(unserved: readonly Wanted<Autocluster>[], options: P
   const take = (preemption: Preemption) => {
     chosen.add(preemption.claim);
     hand(more, preemption.claim.kind, preemption.by);
+    options.gate.take(preemption.by);
     found.push(preemption);
   };
   for (const wanted of unserved) {
     const free = candidates.filter(({ claim, worker }) => !chosen.has(claim) && !worker.refused.has(wanted.kind));
     const before = promised.get(wanted.kind) ?? 0;
+    const barred = () => options.gate.bars(wanted, true) !== undefined;
+    if (barred()) continue;
     // One at a time by rank for each kind: the next round looks again.
     const ranked = before === 0 ? byRank(wanted, free, matchmaker, now) : undefined;
     if (ranked) take(ranked);
     let left = wanted.waiting - before - (ranked ? 1 : 0);
     for (const candidate of left > 0 ? byPriority(wanted, free, matchmaker, options, more) : []) {
-      if (left === 0) break;
+      if (left === 0 || barred()) break;
       if (chosen.has(candidate.claim)) continue;
       take({ ...candidate, by: wanted.kind, because: 'priority' });
       left -= 1;

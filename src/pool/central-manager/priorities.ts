@@ -116,6 +116,11 @@ export class Priorities {
     return Math.max(BEST, account.real) * this.#factor(owner, account);
   }
 
+  /** Owners who use cores now, and how many. */
+  *users(): Generator<[string, number]> {
+    for (const [owner, { inUse }] of this.#accounts) if (inUse > 0) yield [owner, inUse];
+  }
+
   inUse(owner: string): number {
     return this.#accounts.get(owner)?.inUse ?? 0;
   }

@@ -1,6 +1,9 @@
 import type { Expr } from '../../classad/api.ts';
 import type { Settings } from '../../config/settings.ts';
 import { adFrom } from '../wire/ads.ts';
+import { type Group, type GroupRules, NO_GROUPS } from './accounting.ts';
+import { type LimitRules, NO_LIMITS } from './concurrency-limits.ts';
+import type { JobRanks } from './negotiator.ts';
 import { PRIORITY_RULES, type PriorityRules } from './priorities.ts';
 
 export interface PreemptionRules {
@@ -14,11 +17,17 @@ export interface PreemptionRules {
 export interface SharingRules {
   readonly priorities: PriorityRules;
   readonly preemption: PreemptionRules;
+  readonly ranks: JobRanks;
+  readonly groups: GroupRules;
+  readonly limits: LimitRules;
 }
 
 export const SHARING_RULES: SharingRules = {
   priorities: PRIORITY_RULES,
   preemption: { requirements: undefined, rank: undefined },
+  ranks: { pre: undefined, post: undefined },
+  groups: NO_GROUPS,
+  limits: NO_LIMITS,
 };
 
 type Sharing = {
@@ -26,8 +35,10 @@ type Sharing = {
 };
 
 /** The expressions that look at jobs and machines. */
-export function rulesOf({ preemption: { requirements, rank } }: SharingRules): Expr[] {
-  return [requirements, rank].flatMap((expr) => (expr === undefined || expr === true ? [] : [expr]));
+export function rulesOf({ preemption: { requirements, rank }, ranks }: SharingRules): Expr[] {
+  return [requirements, rank, ranks.pre, ranks.post].flatMap((expr) =>
+    expr === undefined || expr === true ? [] : [expr],
+  );
 }
 
 /** The rules that the settings give. */
@@ -51,7 +62,34 @@ export function sharingRules(settings: Sharing): SharingRules {
       requirements: written === undefined ? upDown || undefined : requirementsOf(written),
       rank: exprOf(settings['pool.preemption_rank']),
     },
+    ranks: {
+      pre: exprOf(settings['pool.negotiator_pre_job_rank']),
+      post: exprOf(settings['pool.negotiator_post_job_rank']),
+    },
+    groups: groupRules(settings),
+    limits: {
+      maximum: lowered(settings['pool.concurrency_limits']),
+      prefixed: lowered(settings['pool.concurrency_limit_defaults']),
+      preset: settings['pool.concurrency_limit_default'] ?? Number.POSITIVE_INFINITY,
+    },
   };
+}
+
+function groupRules(settings: Sharing): GroupRules {
+  const quota = lowered(settings['pool.group_quota']);
+  const part = lowered(settings['pool.group_quota_dynamic']);
+  const accepting = settings['pool.group_accept_surplus'];
+  const surplus = (key: string) =>
+    typeof accepting === 'boolean' ? accepting : accepting.some((name) => name.toLowerCase() === key);
+  const groups = settings['pool.group_names'].map((name): [string, Group] => {
+    const key = name.toLowerCase();
+    return [key, { name, quota: quota.get(key), part: part.get(key), surplus: surplus(key) }];
+  });
+  return { groups: new Map(groups), users: new Set(settings['pool.accounting_users']) };
+}
+
+function lowered(table: Readonly<Record<string, number>> | undefined): ReadonlyMap<string, number> {
+  return new Map(Object.entries(table ?? {}).map(([name, much]) => [name.toLowerCase(), much]));
 }
 
 function requirementsOf(text: string): PreemptionRules['requirements'] {

@@ -2,7 +2,7 @@ import { attributesOf, type Expr } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { adFrom } from '../wire/ads.ts';
 
-const MATCHING = ['requirements', 'rank', 'start'];
+const MATCHING = ['requirements', 'rank', 'start', 'concurrencylimits'];
 
 /** An ad's attribute texts, by lower-case name. */
 export type Folded = ReadonlyMap<string, string>;

@@ -30,6 +30,7 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
   const lines = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `${workersAs(count)}: ${reason}.`);
+  const bars = barred(centralManager, attempt, kind);
   const matchmaker = new Matchmaker();
   const suited = workers.filter((worker) => {
     const machine = offerAd(worker.ad, worker.size);
@@ -40,6 +41,7 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
   const all = slots(suited.map((worker) => worker.size));
   return {
     lines: [
+      ...bars,
       ...lines,
       ...local,
       ...(reasons.has(NOT_ACCEPTED) || reasons.has(NOT_TAKEN) ? clauses(kind, workers) : []),
@@ -48,6 +50,35 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
     ],
     ...(all === 0 ? { wants: { cpus, memoryMb } } : {}),
   };
+}
+
+/** What keeps it from starting although there may be free slots, and what is being done for it. */
+function barred(centralManager: CentralManager, { request }: Attempt, kind: Autocluster): string[] {
+  const { sharing, priorities, collector } = centralManager;
+  const lines: string[] = [];
+  const bar = sharing.gate().bars(kind, true);
+  if (bar?.by === 'limit')
+    lines.push(`It waits: concurrency limit ${bar.name} is used up (${bar.used} of ${bar.maximum}).`);
+  if (bar?.by === 'quota')
+    lines.push(`It waits: accounting group ${bar.name} uses its quota (${bar.used} of ${bar.maximum} cores).`);
+  const group = readString(inAd(request.ad), 'AcctGroup');
+  if (group !== undefined && !kind.owner.toLowerCase().startsWith(`${group.toLowerCase()}.`))
+    lines.push(`Accounting group ${group} is not in pool.group_names: the job counts for ${kind.owner}.`);
+  const promised = [...collector.all()].flatMap(({ claims }) => [...claims.values()]);
+  const coming = promised.filter((claim) => claim.promised === kind);
+  if (coming.length > 0)
+    lines.push(
+      `${slotsAs(coming.length)} will be free for it: preempted, ${coming.map((one) => `${one.kind.owner}'s job`).join(', ')}.`,
+    );
+  const better = priorities.order(new Set([kind.owner, ...promised.map((claim) => claim.kind.owner)]));
+  const after = promised.filter((claim) => better.indexOf(claim.kind.owner) > better.indexOf(kind.owner));
+  if (coming.length === 0 && bar === undefined && after.length > 0)
+    lines.push(
+      sharing.rules.preemption.requirements === undefined
+        ? `${slotsAs(after.length)} run jobs of owners of worse priority; pool.preemption_requirements lets none be preempted.`
+        : `${slotsAs(after.length)} run jobs of owners of worse priority, which may not be preempted yet.`,
+    );
+  return lines;
 }
 
 const NOT_ACCEPTED = "not accepted by the job's requirements";
