@@ -6,14 +6,14 @@ import {
   ftruncateSync,
   openSync,
   readSync,
-  rmSync,
   statSync,
   writeSync,
 } from 'node:fs';
 import * as z from 'zod';
 import { attrTexts } from '../job/schema.ts';
 import type { Read } from '../util/schema.ts';
-import { type HistoryEntry, HistorySnapshot, indexOf, RECORD } from './history-snapshot.ts';
+import { archive, indexOf, isArchived, removeArchive, removePlain } from './history-archive.ts';
+import { type HistoryEntry, HistorySnapshot, RECORD } from './history-snapshot.ts';
 
 export const JOB_LINE = z.object({
   j: z.string(),
@@ -45,15 +45,29 @@ export class HistoryFile {
     return statSync(this.path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
-  /** Number of indexed jobs. */
+  /** Number of indexed jobs; 0 if it is archived. */
   count(): number {
     return Math.floor((statSync(indexOf(this.path), { throwIfNoEntry: false })?.size ?? 0) / RECORD);
   }
 
-  /** Deletes the file and its index. */
+  /** Deletes the file, its index and its archive. */
   delete(): void {
-    rmSync(this.path, { force: true });
-    rmSync(indexOf(this.path), { force: true });
+    removePlain(this.path);
+    removeArchive(this.path);
+  }
+
+  get archived(): boolean {
+    return isArchived(this.path);
+  }
+
+  /** Only for a file that is repaired, and to which nothing will be added. */
+  archive(): Promise<void> {
+    return archive(this.path);
+  }
+
+  /** Deletes what is left of it beside its archive. */
+  deletePlain(): void {
+    removePlain(this.path);
   }
 
   /** Reads the current contents; `fallback` if there is no file. */

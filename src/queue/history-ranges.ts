@@ -10,6 +10,13 @@ interface Range {
   readonly last: JobId;
 }
 
+/** A file of the history. */
+export interface HistoryName {
+  /** Also if it is archived, under this name with `.gz` at its end. */
+  readonly name: string;
+  readonly archived: boolean;
+}
+
 /** Of a file that is full. */
 interface FileRange extends Range {
   readonly jobs: number;
@@ -43,14 +50,14 @@ export class HistoryRanges {
   }
 
   /** Tells of a file whether it may have a job that is wished for. */
-  reader(wishes: readonly LookWish[]): (name: string) => boolean {
+  reader(wishes: readonly LookWish[]): (file: HistoryName) => boolean {
     const wanted = rangesOf(wishes);
     if (!wanted) return () => true;
-    const known = this.#read();
-    return (name) => {
+    const known = this.read();
+    return ({ name, archived }) => {
       const range = known.get(name);
       if (!range || wanted.some((one) => overlap(one, range))) return true;
-      return new HistoryFile(join(this.#dir, name)).count() !== range.jobs;
+      return !archived && new HistoryFile(join(this.#dir, name)).count() !== range.jobs;
     };
   }
 
@@ -58,7 +65,8 @@ export class HistoryRanges {
     return join(this.#dir, 'ranges');
   }
 
-  #read(): ReadonlyMap<string, FileRange> {
+  /** By the names of the files. */
+  read(): ReadonlyMap<string, FileRange> {
     const known = new Map<string, FileRange>();
     for (const line of textOf(this.#path).split('\n')) {
       const [, name, ...numbers] = LINE.exec(line) ?? [];

@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { type Bytes, indexOf, openArchive, openPlain } from './history-archive.ts';
 
 /** One job's line in a history file. */
 export interface HistoryEntry {
@@ -27,28 +27,31 @@ export class HistorySnapshot {
   readonly indexed: number;
   /** Where the last indexed line ends. */
   readonly end: number;
-  readonly #file: number;
-  readonly #index: number | undefined;
+  readonly #file: Bytes;
+  readonly #index: Bytes | undefined;
   #piece: Buffer = Buffer.alloc(0);
   #pieceAt = 0;
 
-  /** `undefined` if there is no such file. */
+  /** `undefined` if there is neither such a file nor its archive. */
   static open(path: string): HistorySnapshot | undefined {
-    const file = openIfThere(path);
-    return file === undefined ? undefined : new HistorySnapshot(file, openIfThere(indexOf(path)));
+    // The file first: index entries added in the meantime point beyond its size, and are ignored. A file that is gone has
+    // an archive, unless it was pruned.
+    const file = openPlain(path);
+    if (file) return new HistorySnapshot(file, openPlain(indexOf(path)));
+    const archived = openArchive(path);
+    return archived && new HistorySnapshot(archived.file, archived.index);
   }
 
-  private constructor(file: number, index: number | undefined) {
+  private constructor(file: Bytes, index: Bytes | undefined) {
     this.#file = file;
     this.#index = index;
-    // The file first: index entries added in the meantime point beyond its size, and are ignored.
-    this.size = fstatSync(file).size;
+    this.size = file.size;
     [this.indexed, this.end] = this.#whole();
   }
 
   close(): void {
-    closeSync(this.#file);
-    if (this.#index !== undefined) closeSync(this.#index);
+    this.#file.close();
+    this.#index?.close();
   }
 
   /** The wanted entries, newest first. */
@@ -56,7 +59,7 @@ export class HistorySnapshot {
     for (const entry of [...this.unindexed()].reverse()) if (wanted(entry.cluster, entry.proc)) yield entry;
     for (let end = this.indexed; end > 0; ) {
       const from = Math.max(0, end - RECORDS_AT_ONCE * RECORD);
-      const block = this.#index === undefined ? Buffer.alloc(0) : read(this.#index, from, end - from);
+      const block = this.#index?.read(from, end - from) ?? Buffer.alloc(0);
       for (let at = block.length - RECORD; at >= 0; at -= RECORD) {
         if (wanted(block.readDoubleLE(at), block.readDoubleLE(at + 8))) yield entryAt(block, at);
       }
@@ -77,7 +80,7 @@ export class HistorySnapshot {
     if (offset < this.#pieceAt || end > this.#pieceAt + this.#piece.length) {
       // Read backwards, the order of the entries.
       this.#pieceAt = Math.max(0, Math.min(offset, end - PIECE));
-      this.#piece = read(this.#file, this.#pieceAt, end - this.#pieceAt);
+      this.#piece = this.#file.read(this.#pieceAt, end - this.#pieceAt);
     }
     const at = offset - this.#pieceAt;
     return at + length > this.#piece.length ? '' : this.#piece.toString('utf8', at, at + length);
@@ -87,7 +90,7 @@ export class HistorySnapshot {
   *lines(offset: number): Generator<{ readonly text: string; readonly offset: number; readonly length: number }> {
     let rest: Buffer = Buffer.alloc(0);
     for (let at = offset; at < this.size; ) {
-      const some = read(this.#file, at, Math.min(1 << 20, this.size - at));
+      const some = this.#file.read(at, Math.min(1 << 20, this.size - at));
       if (some.length === 0) return;
       const start = at - rest.length;
       rest = Buffer.concat([rest, some]);
@@ -103,18 +106,14 @@ export class HistorySnapshot {
 
   #whole(): [bytes: number, end: number] {
     if (this.#index === undefined) return [0, 0];
-    const there = fstatSync(this.#index).size;
+    const there = this.#index.size;
     for (let bytes = there - (there % RECORD); bytes > 0; bytes -= RECORD) {
-      const last = entryAt(read(this.#index, bytes - RECORD, RECORD), 0);
+      const last = entryAt(this.#index.read(bytes - RECORD, RECORD), 0);
       // A power failure can leave zeros.
       if (last.length > 0 && last.offset + last.length <= this.size) return [bytes, last.offset + last.length];
     }
     return [0, 0];
   }
-}
-
-export function indexOf(path: string): string {
-  return path.replace(/\.jsonl$/, '.index');
 }
 
 function entryAt(bytes: Buffer, at: number): HistoryEntry {
@@ -124,24 +123,4 @@ function entryAt(bytes: Buffer, at: number): HistoryEntry {
     offset: bytes.readDoubleLE(at + 16),
     length: bytes.readDoubleLE(at + 24),
   };
-}
-
-function openIfThere(path: string): number | undefined {
-  try {
-    return openSync(path, 'r');
-  } catch (thrown) {
-    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
-    throw thrown;
-  }
-}
-
-function read(fd: number, offset: number, length: number): Buffer {
-  const bytes = Buffer.alloc(Math.max(0, length));
-  let done = 0;
-  while (done < length) {
-    const n = readSync(fd, bytes, done, length - done, offset + done);
-    if (n === 0) break;
-    done += n;
-  }
-  return bytes.subarray(0, done);
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import { Attrs } from '../job/attrs.ts';
@@ -9,7 +9,7 @@ import { ensurePrivateDir } from '../util/private-file.ts';
 import { parseStored, type StoredPlace } from '../util/stored-json.ts';
 import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
 import { CLUSTER_LINE, type ClusterLine, HistoryFile, JOB_LINE, type JobLine } from './history-file.ts';
-import { HistoryRanges } from './history-ranges.ts';
+import { type HistoryName, HistoryRanges } from './history-ranges.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getOpened, namesOf, type Opened } from './read.ts';
 import { ownOf, ownText, plainString, stateNamed } from './record.ts';
@@ -27,12 +27,14 @@ const CHUNK = 2000;
  * `2026-11.jsonl`, then `2026-11-0002.jsonl` and so on. A name is never reused, because clusters remember which file
  * has their ad.
  */
-const NAME = /^(\d{4}-\d{2})(?:-(\d{4,}))?\.jsonl$/;
+const NAME = /^((\d{4}-\d{2})(?:-(\d{4,}))?\.jsonl)(\.gz)?$/;
+/** An archive that a crash interrupted. */
+const TORN = /\.gz\.[0-9a-f]+\.new$/;
 /** Maximum number of jobs in one file; the last write may exceed it. */
 const IN_A_FILE = 10_000;
 
 /**
- * The history: one or more files for each month. A job is on disk there before it leaves the queue, and is written
+ * The history: one or more files for each month, of which the full ones are compressed. A job is on disk there before it leaves the queue, and is written
  * exactly once, even after a crash.
  */
 export class History implements Reading {
@@ -48,11 +50,8 @@ export class History implements Reading {
     this.#ranges = new HistoryRanges(this.#dir);
   }
 
-  /** Calls are serialized: the file has one writer. */
   retire(ids: readonly JobId[]): Promise<number> {
-    const mine = this.#turn.then(() => this.#retire(ids));
-    this.#turn = mine.catch(() => undefined);
-    return mine;
+    return this.#next(() => this.#retire(ids));
   }
 
   async *read(query: HistoryQuery = {}): AsyncIterable<HistoryRecord> {
@@ -64,8 +63,9 @@ export class History implements Reading {
     let left = limit ?? Number.POSITIVE_INFINITY;
     const wanted = (id: JobId): boolean => placed(id) && !but?.has(id) && (!once || met.add(id));
     const mayHave = this.#ranges.reader(wishes);
-    for (const name of this.#names().reverse()) {
-      if (!mayHave(name)) continue;
+    for (const one of this.#names().reverse()) {
+      if (!mayHave(one)) continue;
+      const { name } = one;
       const snapshot = left > 0 ? HistorySnapshot.open(join(this.#dir, name)) : undefined;
       try {
         const ads = new Map<number, Attrs>();
@@ -82,45 +82,77 @@ export class History implements Reading {
     }
   }
 
-  /** Deletes the oldest files that `keep` does not require. Only for the Scheduler. */
-  prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void> {
-    const mine = this.#turn.then(() => this.#prune(keep));
-    this.#turn = mine.catch(() => undefined);
-    return mine;
+  /** Deletes the oldest files that `keep` does not require, and archives those that are full. Only for the Scheduler. */
+  async prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void> {
+    await this.#next(() => this.#prune(keep));
+    // Jobs that retire meanwhile wait for one file at most.
+    for (const { name, archived } of this.#names().slice(0, -1))
+      if (!archived) await this.#next(() => this.#archive(name));
   }
 
   #prune({ jobs, seconds }: { readonly jobs: number; readonly seconds: number }): void {
     this.#inAFile = Math.max(1, Math.min(IN_A_FILE, Math.floor(jobs / 8)));
-    let newer = 0;
+    if (existsSync(this.#dir))
+      for (const entry of readdirSync(this.#dir)) if (TORN.test(entry)) rmSync(join(this.#dir, entry), { force: true });
+    const counts = this.#ranges.read();
     // The newest file is still written to.
-    for (const [i, name] of this.#names().reverse().entries()) {
-      const file = new HistoryFile(join(this.#dir, name));
-      if (i > 0 && (newer >= jobs || lastRetired(file) < this.#context.now() / 1000 - seconds)) file.delete();
-      else newer += file.count();
+    const [newest, ...others] = this.#names().reverse();
+    let newer = newest ? this.#file(newest).count() : 0;
+    let kept = 0;
+    for (const one of others) {
+      if (newer >= jobs) break;
+      newer += counts.get(one.name)?.jobs ?? this.#file(one).count();
+      kept += 1;
+    }
+    for (const one of others.slice(kept)) this.#file(one).delete();
+    for (const one of others.slice(0, kept).reverse()) {
+      if (lastRetired(this.#file(one)) >= this.#context.now() / 1000 - seconds) break;
+      this.#file(one).delete();
     }
   }
 
+  async #archive(name: string): Promise<void> {
+    const file = this.#file({ name });
+    // A crash may have come between the archive and the removal of the file.
+    if (file.archived) return file.deletePlain();
+    if (file.count() === 0 && file.size() === 0) return;
+    if (this.#ranges.read().get(name)?.jobs !== file.count()) this.#ranges.note(name);
+    await file.archive();
+  }
+
   /** Oldest first. */
-  #names(): string[] {
+  #names(): HistoryName[] {
     if (!existsSync(this.#dir)) return [];
-    const found = readdirSync(this.#dir).flatMap((name) => {
-      const [, month = '', number = '1'] = NAME.exec(name) ?? [];
-      return month === '' ? [] : [{ name, month, number: Number(number) }];
-    });
-    return found
-      .sort((a, b) => (a.month < b.month ? -1 : a.month > b.month ? 1 : a.number - b.number))
-      .map(({ name }) => name);
+    const found = new Map<string, HistoryName & { readonly month: string; readonly number: number }>();
+    for (const entry of readdirSync(this.#dir)) {
+      const [, name, month = '', number = '1', ending] = NAME.exec(entry) ?? [];
+      if (name === undefined) continue;
+      const archived = ending !== undefined && !found.has(name);
+      found.set(name, { name, month, number: Number(number), archived });
+    }
+    return [...found.values()].sort((a, b) => (a.month < b.month ? -1 : a.month > b.month ? 1 : a.number - b.number));
+  }
+
+  #file({ name }: Pick<HistoryName, 'name'>): HistoryFile {
+    return new HistoryFile(join(this.#dir, name));
+  }
+
+  /** Runs after everything that was begun before: the files have one writer. */
+  #next<T>(work: () => T | Promise<T>): Promise<T> {
+    const mine = this.#turn.then(work);
+    this.#turn = mine.catch(() => undefined);
+    return mine;
   }
 
   /** The file that is currently written to. */
   #current(): string {
     const month = new Date(this.#context.now()).toISOString().slice(0, 7);
     const last = this.#names()
-      .filter((name) => name.startsWith(month))
+      .filter(({ name }) => name.startsWith(month))
       .at(-1);
     if (last === undefined) return `${month}.jsonl`;
-    if (new HistoryFile(join(this.#dir, last)).count() < this.#inAFile) return last;
-    return `${month}-${String(Number(NAME.exec(last)?.[2] ?? 1) + 1).padStart(4, '0')}.jsonl`;
+    if (!last.archived && this.#file(last).count() < this.#inAFile) return last.name;
+    return `${month}-${String(Number(NAME.exec(last.name)?.[3] ?? 1) + 1).padStart(4, '0')}.jsonl`;
   }
 
   async #retire(ids: readonly JobId[]): Promise<number> {
@@ -128,7 +160,7 @@ export class History implements Reading {
     ensurePrivateDir(this.#dir);
     const name = this.#current();
     const file = new HistoryFile(join(this.#dir, name));
-    const before = this.#names().at(-1);
+    const before = this.#names().at(-1)?.name;
     if (before !== undefined && before !== name && file.size() === 0) this.#ranges.note(before);
     file.repair();
     const mark = await this.#mark(name, file);
@@ -301,7 +333,7 @@ function wishedBy(wish: LookWish): (job: SeenJob) => boolean {
 function damagedLine(path: string): StoredPlace {
   return {
     what: `A line of the history ${path}`,
-    remedy: `Move ${path} and its .index elsewhere; the jobs in it are then no longer shown.`,
+    remedy: `Move ${path} and its index elsewhere (or ${path}.gz and that of its index); the jobs in it are then no longer shown.`,
   };
 }
 

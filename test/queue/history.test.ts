@@ -9,10 +9,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { JobId } from '../../src/job/ids.ts';
-import type { Queue } from '../../src/queue/api.ts';
+import type { HistoryQuery, Queue } from '../../src/queue/api.ts';
 import { HistorySnapshot } from '../../src/queue/history-snapshot.ts';
 import { startRedis, type TestRedis } from '../sites/redis.ts';
 import { all, procs } from './all.ts';
@@ -210,6 +211,87 @@ describe('the history', () => {
     expect(without.found).toEqual([old]);
     expect(without.opened).toBeGreaterThan(here.opened);
     await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+  });
+
+  it('archives full files, which are read as before, by gzip too', async () => {
+    rmSync(join(redis.stateDir, 'history'), { recursive: true });
+    // Files of two thousand jobs and more than one piece.
+    const few = { jobs: 16_000, seconds: 1e9 };
+    await queue.history.prune(few);
+    const long = { Long: JSON.stringify('x'.repeat(100)) };
+    const ids: JobId[] = [];
+    for (let i = 0; i < 3; i++) {
+      const some = await ended(2100, long);
+      ids.push(...some);
+      await queue.retire(some);
+    }
+    const shown = async (query: HistoryQuery = {}) =>
+      (await all(queue.history.read(query))).map(({ id, attrs, retired }) => [id, attrs.toRecord(), retired]);
+    const before = await shown();
+    expect(before).toHaveLength(6300);
+    const plain = readFileSync(file('2026-11.jsonl'));
+    // A reader that has listed the files goes on in the archive.
+    const reader = queue.history.read()[Symbol.asyncIterator]();
+    await reader.next();
+    await queue.history.prune(few);
+    const names = readdirSync(join(redis.stateDir, 'history')).sort();
+    expect(names).toEqual([
+      '2026-11-0002.index.gz',
+      '2026-11-0002.jsonl.gz',
+      '2026-11-0003.index',
+      '2026-11-0003.jsonl',
+      '2026-11.index.gz',
+      '2026-11.jsonl.gz',
+      'ranges',
+    ]);
+    expect(gunzipSync(readFileSync(file('2026-11.jsonl.gz')))).toEqual(plain);
+    expect(statSync(file('2026-11.jsonl.gz')).size * 6).toBeLessThan(plain.length);
+    let rest = 0;
+    while (!(await reader.next()).done) rest += 1;
+    expect(rest).toBe(6299);
+    expect(await shown()).toEqual(before);
+    for (const n of [0, 1033, 2099, 2100, 4000, 6299])
+      expect(await shown({ ids: ids.slice(n, n + 1) })).toEqual([before[6299 - n]]);
+    const open = vi.spyOn(HistorySnapshot, 'open');
+    await shown({ ids: ids.slice(0, 1) });
+    expect(open.mock.calls.length).toBeLessThanOrEqual(2);
+    open.mockRestore();
+    // A crash: between the archive and the removal of the file, and in the middle of an archive.
+    writeFileSync(file('2026-11.jsonl'), plain);
+    writeFileSync(file('2026-11-0003.jsonl.gz.0123456789ab.new'), 'half');
+    expect(await shown()).toEqual(before);
+    await queue.history.prune(few);
+    expect(readdirSync(join(redis.stateDir, 'history')).sort()).toEqual(names);
+    expect(await shown()).toEqual(before);
+    await queue.history.prune({ jobs: 2500, seconds: 1e9 });
+    expect(await shown()).toEqual(before.slice(0, 4200));
+    now += 3600_000;
+    await queue.history.prune({ jobs: 100_000, seconds: 1 });
+    expect(await shown()).toEqual(before.slice(0, 2100));
+  });
+
+  it('continues after a crash whose jobs are in a file that is archived meanwhile', async () => {
+    await queue.history.prune({ jobs: 8, seconds: 1e9 });
+    const ids = await ended(3);
+    const lost = ids.slice(0, 2);
+    const [{ cluster } = { cluster: 0 }] = ids;
+    await queue.retire(await ended(1));
+    const before = await raw.hgetall(`gryphus:j:${cluster}`);
+    await queue.retire(lost);
+    const { file: name = '' } = await raw.hgetall('gryphus:history');
+    await queue.retire(await ended(1));
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+    expect(existsSync(file(`${name}.gz`))).toBe(true);
+    // As if it had died before the queue was updated.
+    await raw.hset('gryphus:history', { file: name, size: 0 });
+    await raw.hset(`gryphus:j:${cluster}`, before);
+    await raw.hset(`gryphus:g:${cluster}:0:0:0:removed`, '0', '\x07');
+    await raw.hset(`gryphus:c:${cluster}`, { '#0:0:0:removed': 3 });
+    await raw.hincrby('gryphus:places', '0:0:removed', 2);
+    expect(await queue.get(lost)).toHaveLength(2);
+    expect(await queue.retire(ids)).toBe(3);
+    expect(await queue.get(ids)).toEqual([]);
+    expect(await all(queue.history.read({ clusters: [cluster] }))).toHaveLength(3);
   });
 
   it('continues if its files have been deleted', async () => {
