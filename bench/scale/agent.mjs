@@ -16,11 +16,11 @@ const PARTS = [
 
 export class Agent {
   home = mkdtempSync(join(tmpdir(), 'gryphus-scale-'));
-  #cli = join(resolve(process.env.GRYPHUS_DIST ?? join(import.meta.dirname, '../../dist')), 'bin/gryphus.js');
-  #env = { ...process.env, GRYPHUS_HOME: join(this.home, 'g') };
+  cli = join(resolve(process.env.GRYPHUS_DIST ?? join(import.meta.dirname, '../../dist')), 'bin/gryphus.js');
+  env = { ...process.env, GRYPHUS_HOME: join(this.home, 'g') };
 
   constructor(config = '') {
-    mkdirSync(this.#env.GRYPHUS_HOME, { mode: 0o700 });
+    mkdirSync(this.env.GRYPHUS_HOME, { mode: 0o700 });
     this.file('g/config.toml', config);
   }
 
@@ -35,9 +35,9 @@ export class Agent {
     const began = performance.now();
     const { status, stdout, stderr } = spawnSync(
       '/usr/bin/env',
-      ['sh', '-c', 'exec 3>&1; "$@"; s=$?; times >&2; exit $s', 'sh', process.execPath, this.#cli, ...args],
+      ['sh', '-c', 'exec 3>&1; "$@"; s=$?; times >&2; exit $s', 'sh', process.execPath, this.cli, ...args],
       {
-        env: this.#env,
+        env: this.env,
         cwd: this.home,
         encoding: 'utf8',
         maxBuffer: 1 << 30,

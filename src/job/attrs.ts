@@ -22,14 +22,19 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   /** The layer below, shared by all jobs of a cluster, so that an evaluator can parse it once. */
   readonly parent: Attrs | undefined;
   #own: AttrTexts | (() => AttrTexts);
+  readonly #lacks: ((low: string) => boolean) | undefined;
   /** For a shared layer: the spelling here, by name in lower case. */
   #index: Map<string, string> | undefined;
   #record: Readonly<Record<string, string>> | undefined;
 
-  /** `own`: a function is called when an attribute is first read. */
-  constructor(own: AttrTexts | (() => AttrTexts), parent?: Attrs) {
+  /**
+   * `own`: a function is called when an attribute of this layer is first read. `lacks` tells of a name in lower case that
+   * this layer does not have it, as far as that is known without the function.
+   */
+  constructor(own: AttrTexts | (() => AttrTexts), parent?: Attrs, lacks?: (low: string) => boolean) {
     this.#own = own;
     this.parent = parent;
+    this.#lacks = lacks;
   }
 
   /** The attributes of this layer only. */
@@ -39,6 +44,7 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   }
 
   get(name: string): string | undefined {
+    if (typeof this.#own === 'function' && this.#lacks?.(name.toLowerCase())) return this.parent?.get(name);
     const text = Object.hasOwn(this.own, name) ? this.own[name] : undefined;
     if (text !== undefined) return text ?? undefined;
     const mine = this.#spelled(name);

@@ -33,7 +33,15 @@ export async function transitionMany(
         encodeChanges(some, numbers),
       ]),
     );
-    for (const [i, change] of some.entries()) results.push(decodeAnswer(change, answers[i] ?? ''));
+    let next = 0;
+    for (let i = 0; i + 1 < answers.length; i += 2) {
+      const answer = answers[i + 1] ?? '';
+      const granted = grantedIn(answer);
+      for (let n = Number(answers[i]); n > 0; n--, next++) {
+        const change = some[next];
+        if (change) results.push(granted ?? refusalOf(change, answer));
+      }
+    }
   }
   return results;
 }
@@ -100,10 +108,15 @@ function settable(set: AttrTexts): AttrTexts {
   return set;
 }
 
-function decodeAnswer(change: Change, answer: string): ChangeResult {
-  const [what = '', where, attempt] = answer.split('|');
+function grantedIn(answer: string): ChangeResult | undefined {
+  const [what, where, attempt] = answer.split('|');
   const state = stateNamed(where);
-  if (what === 'ok' && state !== undefined) return { ok: true, state, attempt: Number(attempt) };
+  return what === 'ok' && state !== undefined ? { ok: true, state, attempt: Number(attempt) } : undefined;
+}
+
+function refusalOf(change: Change, answer: string): ChangeResult {
+  const [what = '', where] = answer.split('|');
+  const state = stateNamed(where);
   const job = `Job ${formatJobId(change.id)}`;
   switch (what) {
     case 'no-such-job':

@@ -74,7 +74,13 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
   const { state, priority, attempt, since } = stored;
   const manager = names.get(stored.manager) ?? '';
   const site = names.get(stored.site) ?? '';
-  const attrs = new Attrs(() => ownOf(id, stored, site), cluster);
+  let low: string | undefined;
+  // Most of what is asked of a job is its cluster's: to look for a name in the text costs less than to parse it.
+  const lacks = (name: string): boolean => {
+    low ??= stored.own.toLowerCase();
+    return /^\w+$/.test(name) && !MADE.has(name) && !low.includes(`"${name}":`);
+  };
+  const attrs = new Attrs(() => ownOf(id, stored, site), cluster, lacks);
   return { id, state, manager, site, attempt, priority, since, attrs };
 }
 

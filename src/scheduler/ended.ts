@@ -3,6 +3,11 @@ import { isEnd, type State, STATES } from '../job/life.ts';
 import { staysInQueue } from '../job/stays.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 
+/** Jobs in one step. */
+const AT_ONCE = 4000;
+/** As many may wait while others are more urgent: each takes some forty bytes. */
+const MOST_LATE = 1_000_000;
+
 const ENDS: readonly State[] = STATES.filter(isEnd);
 
 /**
@@ -10,12 +15,15 @@ const ENDS: readonly State[] = STATES.filter(isEnd);
  * checked again regularly.
  */
 export class Ended {
-  readonly #queue: Queue;
+  readonly #queue: Pick<Queue, 'get' | 'query' | 'retire' | 'totals'>;
   readonly #kept = new Map<string, JobId>();
+  /** Jobs whose move waits until no event does, oldest first. */
+  readonly #late: (readonly JobId[])[] = [];
+  #lateJobs = 0;
   /** Jobs that had already ended at the start: their events may not have reached all listeners yet. */
   #found: readonly JobId[] = [];
 
-  constructor(queue: Queue) {
+  constructor(queue: Pick<Queue, 'get' | 'query' | 'retire' | 'totals'>) {
     this.#queue = queue;
   }
 
@@ -34,14 +42,37 @@ export class Ended {
     this.#found = [];
   }
 
-  async note(entries: readonly EventEntry[]): Promise<void> {
+  /** `behind`: more events wait. The jobs of these are moved later, by `catchUp`. */
+  async note(entries: readonly EventEntry[], behind = false): Promise<void> {
     const ids = entries.flatMap(({ event }) => {
       const ended = event.type === 'transition' && isEnd(event.to);
       const letGo = event.type === 'edited' && this.#kept.has(event.job);
       const id = ended || letGo ? parseJobId(event.job) : undefined;
       return id ? [id] : [];
     });
+    if (ids.length === 0) return;
+    if (!behind || this.#lateJobs + ids.length > MOST_LATE) return this.#retire(ids);
+    this.#late.push(ids);
+    this.#lateJobs += ids.length;
+  }
+
+  /** Whether jobs wait for `catchUp`. */
+  get late(): boolean {
+    return this.#late.length > 0;
+  }
+
+  /** Moves some of the jobs that wait. */
+  async catchUp(): Promise<void> {
+    const ids: JobId[] = [];
+    let pieces = 0;
+    for (const some of this.#late) {
+      if (pieces > 0 && ids.length + some.length > AT_ONCE) break;
+      ids.push(...some);
+      pieces += 1;
+    }
     await this.#retire(ids);
+    this.#late.splice(0, pieces);
+    this.#lateJobs -= ids.length;
   }
 
   async retry(): Promise<void> {
@@ -49,14 +80,15 @@ export class Ended {
   }
 
   async #retire(ids: readonly JobId[]): Promise<void> {
-    if (ids.length === 0) return;
-    const going: JobId[] = [];
-    for (const job of await this.#queue.get(ids)) {
-      if (!isEnd(job.state)) continue;
-      if (staysInQueue(job.attrs)) this.#kept.set(formatJobId(job.id), job.id);
-      else going.push(job.id);
+    for (let from = 0; from < ids.length; from += AT_ONCE) {
+      const going: JobId[] = [];
+      for (const job of await this.#queue.get(ids.slice(from, from + AT_ONCE))) {
+        if (!isEnd(job.state)) continue;
+        if (staysInQueue(job.attrs)) this.#kept.set(formatJobId(job.id), job.id);
+        else going.push(job.id);
+      }
+      if (going.length > 0) await this.#queue.retire(going);
+      for (const id of going) this.#kept.delete(formatJobId(id));
     }
-    if (going.length > 0) await this.#queue.retire(going);
-    for (const id of going) this.#kept.delete(formatJobId(id));
   }
 }

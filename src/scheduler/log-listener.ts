@@ -49,24 +49,20 @@ export class LogListener implements Listener {
     const texts = new Map<string, string>();
     const print = printer(this.#options.style());
     for (const event of events) {
-      for (const [job, said] of this.#said(event, jobs)) {
+      for (const job of jobsOf(event, jobs)) {
         const path = userLogPath(job.attrs);
-        if (path !== undefined) texts.set(path, (texts.get(path) ?? '') + print(said));
+        if (path === undefined) continue;
+        const said = this.#said(event, job).map(print).join('');
+        if (said !== '') texts.set(path, (texts.get(path) ?? '') + said);
       }
     }
     return texts;
   }
 
-  *#said(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Generator<[JobRecord, UserLogEvent]> {
-    if (event.type === 'submitted' || event.type === 'materialized') {
-      for (const id of idsOf(event)) {
-        const job = jobs.get(formatJobId(id));
-        if (job) yield [job, submitEvent(id, event.at, job.attrs, this.#options.host)];
-      }
-    } else if (event.type === 'transition') {
-      const job = jobs.get(event.job);
-      if (job) for (const said of logEvents(job.id, event, job.attrs)) yield [job, said];
-    }
+  #said(event: QueueEvent, job: JobRecord): UserLogEvent[] {
+    if (event.type === 'submitted' || event.type === 'materialized')
+      return [submitEvent(job.id, event.at, job.attrs, this.#options.host)];
+    return event.type === 'transition' ? logEvents(job.id, event, job.attrs) : [];
   }
 
   async #jobs(events: readonly QueueEvent[]): Promise<ReadonlyMap<string, JobRecord>> {
@@ -136,6 +132,18 @@ function isLater(id: string, than: string): boolean {
     if (mine !== other) return mine > other;
   }
   return false;
+}
+
+function* jobsOf(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Generator<JobRecord> {
+  if (event.type !== 'transition') {
+    for (const id of idsOf(event)) {
+      const job = jobs.get(formatJobId(id));
+      if (job) yield job;
+    }
+    return;
+  }
+  const job = jobs.get(event.job);
+  if (job) yield job;
 }
 
 function* idsOf(event: QueueEvent): Generator<JobId> {

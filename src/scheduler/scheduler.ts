@@ -50,6 +50,7 @@ export interface SchedulerOptions {
 
 const STAFFING = 'starting GridManagers and materializing procs';
 const PLACING = 'giving jobs to sites';
+const RETIRING = 'moving jobs into the history';
 
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
@@ -239,7 +240,8 @@ export class Scheduler {
     const { signal } = this.#stop;
     const reading = 'reading events';
     while (!signal.aborted) {
-      const entries = await this.#patience.with(reading, () => cursor.read({ limit: EVENTS_AT_ONCE, blockMs: 1000 }));
+      const blockMs = this.#ended.late ? 0 : 1000;
+      const entries = await this.#patience.with(reading, () => cursor.read({ limit: EVENTS_AT_ONCE, blockMs }));
       if (!entries) {
         await pause(this.#patience.waitMs(reading), signal);
         continue;
@@ -252,14 +254,19 @@ export class Scheduler {
         // Only now: a batch delivered again after a crash must still find its jobs in the queue.
         await this.#afterwards(entries);
       }
-      if (entries.length < EVENTS_AT_ONCE) this.#ended.caughtUp();
+      if (entries.length >= EVENTS_AT_ONCE) continue;
+      this.#ended.caughtUp();
+      if (!this.#ended.late) continue;
+      await this.#patience.with(RETIRING, () => this.#ended.catchUp());
+      await pause(this.#patience.waitMs(RETIRING), signal);
     }
   }
 
   async #afterwards(entries: readonly EventEntry[]): Promise<void> {
     await this.#patience.with('noting policies', () => this.#policies.hear(entries));
     await this.#patience.with('noting how long jobs may run', () => this.#deadlines.hear(entries));
-    await this.#patience.with('moving jobs into the history', () => this.#ended.note(entries));
+    const behind = entries.length >= EVENTS_AT_ONCE;
+    await this.#patience.with(RETIRING, () => this.#ended.note(entries, behind));
     const changes = entries.some(({ event }) => changesStaff(event));
     const siteUp = entries.some(({ event }) => event.type === 'notice' && event.about === 'site-up');
     if (changes) await this.#patience.with(STAFFING, () => this.#staff());

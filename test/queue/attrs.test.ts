@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { Attrs } from '../../src/job/attrs.ts';
+import { decodeJob, encodeJson } from '../../src/queue/record.ts';
 
 const name = fc.constantFrom(
   'Cmd',
@@ -36,6 +37,27 @@ it('merges layers without regard to case, and says the same by each of its ways'
       expect(attrs?.get(asked)).toBe(plain.get(asked.toLowerCase()));
       const record = Object.entries(attrs?.toRecord() ?? {}).map(([n, text]) => `${n.toLowerCase()}=${text}`);
       expect(record.sort()).toEqual([...plain].map(([n, text]) => `${n}=${text}`).sort());
+    }),
+  );
+});
+
+it('says the same of a stored job, whatever is asked first', () => {
+  const text = fc.constantFrom('1', '"args":', '"\\"Out\\":"', 'İ');
+  const own = layer.chain((some) =>
+    fc.tuple(...Object.keys(some).map((n) => fc.tuple(fc.constant(n), fc.option(text)))),
+  );
+  const asked = fc.array(fc.oneof(name, fc.constantFrom('ClusterId', 'procid', 'GryphusSite')), { maxLength: 6 });
+  fc.assert(
+    fc.property(layer, own, asked, (below, entries, names) => {
+      const stored = { state: 'idle', manager: '0', site: '0', priority: 0, attempt: 3, since: 9 } as const;
+      const json = encodeJson(Object.fromEntries(entries));
+      const read = () =>
+        decodeJob({ cluster: 7, proc: 8 }, { ...stored, own: json }, new Attrs(below), new Map([['0', 's']])).attrs;
+      const parsed = read();
+      void parsed.own;
+      const lazy = read();
+      for (const n of names) expect(lazy.get(n)).toBe(parsed.get(n));
+      expect(lazy.toRecord()).toEqual(parsed.toRecord());
     }),
   );
 });

@@ -3,7 +3,7 @@
 -- attempt?, r {manager, site}?, b the attempt of the granted candidate?, d the adopted attempt?, u a number that the
 -- next attempts must exceed? }, each a change of all its jobs.
 -- Returns for each job: 'ok|state|attempt', or a refusal: 'no-such-job', 'wrong-state|state', 'wrong-attempt|state',
--- 'stale-epoch'.
+-- 'stale-epoch'; equal neighbours once, after their number.
 local now, refused = ARGV[1], stale(ARGV[2], ARGV[3])
 local wishes = cjson.decode(ARGV[4])
 
@@ -220,10 +220,17 @@ local function change(wish, proc)
 end
 
 read()
-local answers = {}
+local answers, last = {}
 for _, wish in ipairs(wishes) do
   prepare(wish)
-  for _, proc in ipairs(wish.p) do answers[#answers + 1] = change(wish, proc) end
+  for _, proc in ipairs(wish.p) do
+    local answer = change(wish, proc)
+    if answer == last then
+      answers[#answers - 1] = answers[#answers - 1] + 1
+    else
+      answers[#answers + 1], answers[#answers + 2], last = 1, answer, answer
+    end
+  end
 end
 write()
 return answers
