@@ -96,7 +96,7 @@ export function openArchive(path: string): { readonly file: Bytes; readonly inde
     const all = gunzipSync(packedIndex);
     const cut = all.indexOf(10);
     const what = `The history's index ${at}`;
-    const remedy = `Move ${at} and ${archiveOf(path)} elsewhere; their jobs are not shown then.`;
+    const remedy = `Move ${at} and ${archiveOf(path)} elsewhere; the jobs in them are then no longer shown.`;
     const { size, pieces } = parseStored(HEAD, all.toString('utf8', 0, cut), { what, remedy });
     return { file: new Archived(fd, size, pieces), index: inMemory(all.subarray(cut + 1)) };
   } catch (thrown) {

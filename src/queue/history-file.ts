@@ -10,21 +10,30 @@ import {
   writeSync,
 } from 'node:fs';
 import * as z from 'zod';
+import { type AttrTexts, isAttrTexts } from '../job/attrs.ts';
 import { attrTexts } from '../job/schema.ts';
 import type { Read } from '../util/schema.ts';
 import { archive, indexOf, isArchived, removeArchive, removePlain } from './history-archive.ts';
 import { type HistoryEntry, HistorySnapshot, RECORD } from './history-snapshot.ts';
 
-export const JOB_LINE = z.object({
-  j: z.string(),
+export interface JobLine {
+  readonly j: string;
   /** Offset and length of the line with the cluster's ad, in the same file. */
-  c: z.tuple([z.number(), z.number()]),
-  s: z.string(),
+  readonly c: readonly [number, number];
+  readonly s: string;
   /** Unix seconds of its retirement. */
-  t: z.number(),
-  own: attrTexts,
-});
-export type JobLine = Read<typeof JOB_LINE>;
+  readonly t: number;
+  readonly own: AttrTexts;
+}
+
+/** Checked by hand, because a search of the history reads millions of them. */
+export function isJobLine(value: unknown): value is JobLine {
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('j' in value && 'c' in value && 's' in value && 't' in value && 'own' in value)) return false;
+  const { j, c, s, t, own } = value;
+  const place = Array.isArray(c) && c.length === 2 && typeof c[0] === 'number' && typeof c[1] === 'number';
+  return place && typeof j === 'string' && typeof s === 'string' && typeof t === 'number' && isAttrTexts(own);
+}
 
 export const CLUSTER_LINE = z.object({ c: z.number(), ad: attrTexts });
 export type ClusterLine = Read<typeof CLUSTER_LINE>;

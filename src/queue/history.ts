@@ -6,9 +6,9 @@ import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
-import { parseStored, type StoredPlace } from '../util/stored-json.ts';
+import { checkStored, parseStored, type StoredPlace } from '../util/stored-json.ts';
 import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
-import { CLUSTER_LINE, type ClusterLine, HistoryFile, JOB_LINE, type JobLine } from './history-file.ts';
+import { CLUSTER_LINE, type ClusterLine, HistoryFile, isJobLine, type JobLine } from './history-file.ts';
 import { type HistoryName, HistoryRanges } from './history-ranges.ts';
 import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
 import { getOpened, namesOf, type Opened } from './read.ts';
@@ -208,7 +208,7 @@ export class History implements Reading {
       tail.file.look((snapshot) => {
         for (const { text } of snapshot.lines(tail.from)) {
           if (!text.startsWith('{"j":')) continue;
-          const line = parseStored(JOB_LINE, text, damagedLine(tail.file.path));
+          const line = checkStored(isJobLine, text, damagedLine(tail.file.path));
           written.set(line.j, line);
         }
       }, undefined);
@@ -309,7 +309,7 @@ function isLine({ id, stored }: Opened, site: string, line: JobLine | undefined)
 function lastRetired(file: HistoryFile): number {
   return file.look((snapshot) => {
     for (const { offset, length } of snapshot.entries())
-      return parseStored(JOB_LINE, snapshot.line(offset, length), damagedLine(file.path)).t;
+      return checkStored(isJobLine, snapshot.line(offset, length), damagedLine(file.path)).t;
     return 0;
   }, 0);
 }
@@ -346,7 +346,7 @@ function readEntry(
 ): HistoryRecord | undefined {
   const text = snapshot.line(entry.offset, entry.length);
   if (text === '') return undefined;
-  const line = parseStored(JOB_LINE, text, damagedLine(path));
+  const line = checkStored(isJobLine, text, damagedLine(path));
   let cluster = ads.get(line.c[0]);
   if (!cluster) {
     cluster = new Attrs(parseStored(CLUSTER_LINE, snapshot.line(...line.c), damagedLine(path)).ad);
