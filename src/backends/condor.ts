@@ -15,6 +15,7 @@ export const condor: Backend = {
   // A lost host is noticed only when job_lease_duration ends (manual; 40 minutes by default).
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 2_700_000 },
   arrays: true,
+  oneHost: true,
   accounts: true,
   submitWords,
   // `-terse` prints the first and the last job; for an element of an array we print its own id.

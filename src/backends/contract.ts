@@ -50,6 +50,8 @@ export interface Backend {
    * commands; QUESTION is a command that its controller answers. Without this, it is never detected.
    */
   readonly detect?: string;
+  /** Its jobs have one machine each. */
+  readonly oneHost?: true;
   /** A submit command that it has no portable option for; `instead`: an option that some sites have. */
   readonly lacks?: { readonly command: 'request_disk' | 'batch_queue'; readonly instead?: string };
 }

@@ -6,6 +6,7 @@ export const fork: Backend = {
   shell: ['fork.sh', 'fork-worker.sh'],
   patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0, closing: 0 },
   arrays: false,
+  oneHost: true,
   accounts: false,
   submitWords: () => [],
   idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),

@@ -7,7 +7,7 @@ import type { Account, Backend, QueueEntry } from './contract.ts';
  * another, with its own connections and rights (Condor-C's idea). Its sites must share the file system of the machine
  * where it runs.
  */
-const { detect: _detect, lacks: _lacks, ...likeCondor } = condor;
+const { detect: _detect, lacks: _lacks, oneHost: _oneHost, ...likeCondor } = condor;
 export const gryphus: Backend = {
   ...likeCondor,
   name: 'gryphus',
@@ -20,11 +20,13 @@ export const gryphus: Backend = {
 
 /** Lines of a submit description, `--`, options for the command. */
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   const text = (value: string): string => `"${value.replace(/[^\w.@-]/g, '_')}"`;
   return [
-    'universe = vanilla',
+    // The parallel universe goes to its default site, like the vanilla universe.
+    `universe = ${nodes === undefined ? 'vanilla' : 'parallel'}`,
+    ...(nodes === undefined ? [] : [`machine_count = ${nodes.count}`, `ranks_per_node = ${nodes.ranks}`]),
     'executable = /bin/sh',
     'transfer_executable = False',
     'should_transfer_files = NO',

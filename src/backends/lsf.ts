@@ -20,8 +20,14 @@ export const lsf: Backend = {
   capacityOf: coresOf,
 };
 
+/** A slot is a core; `ptile` is their number on each host. */
+function slotWords(slots: number, hosts: number): string[] {
+  if (hosts > 1) return ['-n', String(slots * hosts), '-R', `span[ptile=${slots}]`];
+  return slots === 1 ? [] : ['-n', String(slots), '-R', 'span[hosts=1]'];
+}
+
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   const slots = Math.max(1, Math.ceil(cpus));
   const usage = [
@@ -29,7 +35,7 @@ function submitWords(spec: AttemptSpec): string[] {
     ...(diskKb === undefined ? [] : [`tmp=${Math.ceil(diskKb / 1024)}MB`]),
   ];
   return [
-    ...(slots === 1 ? [] : ['-n', String(slots), '-R', 'span[hosts=1]']),
+    ...slotWords(slots, nodes?.count ?? 1),
     ...(usage.length === 0 ? [] : ['-R', `rusage[${usage.join(',')}]`]),
     ...(wholeHost ? ['-x'] : []),
     ...(gpus ? ['-gpu', `num=${gpus}`] : []),

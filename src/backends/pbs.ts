@@ -23,7 +23,7 @@ export const pbs: Backend = {
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   // PBS refuses `select` together with job-wide resources from the user.
   const own = extraArgs.some((word) => /\b(select|nodes|ncpus|mem|place)=/.test(word));
@@ -31,10 +31,13 @@ function submitWords(spec: AttemptSpec): string[] {
     `ncpus=${Math.max(1, Math.ceil(cpus))}`,
     ...(memoryMb === undefined ? [] : [`mem=${Math.ceil(memoryMb)}mb`]),
     ...(gpus ? [`ngpus=${gpus}`] : []),
+    ...(nodes === undefined ? [] : [`mpiprocs=${nodes.ranks}`, `ompthreads=${cpus / nodes.ranks}`]),
   ];
+  // Without `scatter`, several chunks may be on one host.
+  const place = [...((nodes?.count ?? 1) > 1 ? ['scatter'] : []), ...(wholeHost ? ['excl'] : [])];
   return [
-    ...(own ? [] : ['-l', `select=1:${chunk.join(':')}`]),
-    ...(wholeHost && !own ? ['-l', 'place=excl'] : []),
+    ...(own ? [] : ['-l', `select=${nodes?.count ?? 1}:${chunk.join(':')}`]),
+    ...(place.length > 0 && !own ? ['-l', `place=${place.join(':')}`] : []),
     ...(walltimeSeconds === undefined ? [] : ['-l', `walltime=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
     ...(queue === undefined ? [] : ['-q', queue]),
     ...(project === undefined ? [] : ['-A', project]),

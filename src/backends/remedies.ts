@@ -37,8 +37,8 @@ const REMEDIES: readonly (readonly [pattern: RegExp, remedy: string, asked: read
   ],
   [
     /node configuration is not available|more processors requested|PartitionNodeLimit|PartitionConfig|BadConstraints|Can Never Run|exceeds (queue|server)|violates (queue|server)|MaxCpuPer|MaxMemPer|MaxNodePer|MaxTRESPer|MaxCPUsPerJob|no suitable queues|cannot run .*because it offers only|Memory specification can not be satisfied|Too many processors|insufficient .*resource/i,
-    'Request no more than one host there has: request_cpus, request_memory, request_gpus in the submit file',
-    ['RequestCpus', 'RequestMemory', 'RequestGPUs', 'RequestDisk', 'BatchRuntime', EXTRA],
+    'Request no more than one host there has, and no more machines than there are: request_cpus, request_memory, request_gpus, machine_count in the submit file',
+    ['HostNumber', 'MaxHosts', 'RequestCpus', 'RequestMemory', 'RequestGPUs', 'RequestDisk', 'BatchRuntime', EXTRA],
   ],
   [
     /quota exceeded|disk full|no space left|EDQUOT/i,

@@ -23,23 +23,49 @@ find_environment() {
   done
 }
 
+# $1 what follows the number of slots: sets PE to the parallel environment
+environment_for() {
+  case $1 in
+    '') PE=$GRYPHUS_PE ;;
+    =*)
+      for PE in $(bounded 20 qconf -spl 2>/dev/null </dev/null); do
+        rule=$(bounded 20 qconf -sp "$PE" 2>/dev/null </dev/null | LC_ALL=C awk '$1 == "allocation_rule" { print $2 }')
+        [ "$rule" != "${1#=}" ] || return 0
+      done
+      say "Unable to run job: no parallel environment here has the allocation_rule ${1#=} for the slots of each machine. Name one: parallel_environment in the site's file." >&2
+      return 1
+      ;;
+    *) PE=$1 ;;
+  esac
+}
+submit_with() { # $1 the first of our options, which is about slots, then the others and qsub's words
+  case $1 in
+    -) shift ;;
+    *)
+      slots=${1%%@*} rest=${1#"${1%%@*}"}
+      shift
+      environment_for "${rest#@}" || return
+      set -- -pe "$PE" "$slots" "$@"
+      ;;
+  esac
+  ID=$(bounded 60 qsub -r n "$@" </dev/null)
+}
+
+# Our words come last and so win over the user's and the site's defaults.
 # The name is the tag because qstat and qacct show it. `/` exists on every host; an orphan's directory may not.
-backend_submit() { # $1 key, $2 submission, then our options, of which the first is the number of slots, or -
-  key=$1 n=$2 slots=$3
-  shift 3
-  [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"
-  # Our options come last and so win over the user's and the site's defaults.
-  ID=$(bounded 60 qsub -r n "$@" -terse -b n -C '' -S /bin/sh -N "$TAG" -wd / -o /dev/null -e /dev/null -j n -m n \
-    "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n" </dev/null)
+backend_submit() { # $1 key, $2 submission, then our options
+  key=$1 n=$2
+  shift 2
+  submit_with "$@" -terse -b n -C '' -S /bin/sh -N "$TAG" -wd / -o /dev/null -e /dev/null -j n -m n \
+    "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$key" "$n"
 }
 
 # Each task has a line with its index. max_aj_tasks limits the size of an array.
 backend_submit_array() { # $1 tag, $2 how many, then our options, as above
-  tag=$1 count=$2 slots=$3
-  shift 3
-  [ "$slots" = - ] || set -- -pe "$GRYPHUS_PE" "$slots" "$@"
-  ID=$(bounded 60 qsub -r n "$@" -terse -b n -C '' -S /bin/sh -N "$tag" -t "1-$count" -wd / -o /dev/null -e /dev/null -j n -m n \
-    "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$tag" array </dev/null)
+  tag=$1 count=$2
+  shift 2
+  submit_with "$@" -terse -b n -C '' -S /bin/sh -N "$tag" -t "1-$count" -wd / -o /dev/null -e /dev/null -j n -m n \
+    "$BIN/sge-job.sh" "$BIN/wrapper.sh" "$ROOT" "$tag" array
 }
 find_array_limit() {
   [ -n "${GRYPHUS_PE-}" ] || find_environment

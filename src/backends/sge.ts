@@ -21,14 +21,19 @@ export const sge: Backend = {
   capacityOf: coresOf,
 };
 
-/** The first word is the number of slots; sge.sh requests them in the site's own parallel environment. */
+/**
+ * The first word is for sge.sh: `-`, or the number of slots, of one host unless `@NAME` of a parallel environment
+ * follows, or `@=N`: the one that gives N slots of each host.
+ */
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
-  const { queue, project, extraArgs } = spec.batch;
-  const slots = Math.max(1, Math.ceil(cpus));
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
+  const { queue, project, parallelEnvironment, extraArgs } = spec.batch;
+  const each = Math.max(1, Math.ceil(cpus));
+  const hosts = nodes?.count ?? 1;
+  const slots = hosts === 1 ? String(each) : `${each * hosts}@${parallelEnvironment ?? `=${each}`}`;
   const asks = extraArgs.join(' ');
   return [
-    slots === 1 || extraArgs.includes('-pe') ? '-' : String(slots),
+    each * hosts === 1 || extraArgs.includes('-pe') ? '-' : slots,
     // mem_free is the whole host's. h_vmem limits address space per slot, and not every site can account for it.
     ...(memoryMb === undefined || /\bh_vmem=/.test(asks) ? [] : ['-l', `mem_free=${Math.ceil(memoryMb)}M`]),
     // The manual's example name for an exclusive resource (complex(5), EXCL).

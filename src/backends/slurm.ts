@@ -30,12 +30,13 @@ export const slurm: Backend = {
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   return [
     `--job-name=${spec.title}`,
-    '--ntasks=1',
-    `--cpus-per-task=${Math.max(1, Math.ceil(cpus))}`,
+    ...(nodes === undefined
+      ? ['--ntasks=1', `--cpus-per-task=${Math.max(1, Math.ceil(cpus))}`]
+      : [`--nodes=${nodes.count}`, `--ntasks-per-node=${nodes.ranks}`, `--cpus-per-task=${cpus / nodes.ranks}`]),
     ...(memoryMb === undefined ? [] : [`--mem=${Math.ceil(memoryMb)}M`]),
     ...(wholeHost ? ['--exclusive'] : []),
     ...(gpus ? [`--gres=gpu:${gpus}`] : []),

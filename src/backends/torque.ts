@@ -25,12 +25,14 @@ export const torque: Backend = {
 };
 
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { cpus, memoryMb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
   const { queue, project, extraArgs } = spec.batch;
   const own = extraArgs.some((word) => /\b(nodes|procs|select)=/.test(word));
+  const count = nodes?.count ?? 1;
   return [
-    ...(own ? [] : ['-l', `nodes=1:ppn=${Math.max(1, Math.ceil(cpus))}${gpus ? `:gpus=${gpus}` : ''}`]),
-    ...(memoryMb === undefined ? [] : ['-l', `mem=${Math.ceil(memoryMb)}mb`]),
+    ...(own ? [] : ['-l', `nodes=${count}:ppn=${Math.max(1, Math.ceil(cpus))}${gpus ? `:gpus=${gpus}` : ''}`]),
+    // The whole job's.
+    ...(memoryMb === undefined ? [] : ['-l', `mem=${Math.ceil(memoryMb) * count}mb`]),
     ...(wholeHost ? ['-W', 'x=NACCESSPOLICY:SINGLEJOB'] : []),
     ...(walltimeSeconds === undefined ? [] : ['-l', `walltime=${Math.max(1, Math.ceil(walltimeSeconds))}`]),
     ...(queue === undefined ? [] : ['-q', queue]),

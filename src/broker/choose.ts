@@ -24,7 +24,7 @@ export interface Choices<J> {
 }
 
 /** Attributes, in lower case, that influence the choice besides those that Requirements and Rank refer to. */
-export const ALSO = ['requestcpus', 'gryphustakenbackfrom'];
+export const ALSO = ['requestcpus', 'hostnumber', 'gryphustakenbackfrom'];
 
 /**
  * Chooses a site for each job that some site suits: Requirements on both sides, then the job's Rank, then the shortest
@@ -135,6 +135,7 @@ export function takenBackFrom(job: ClassAd): readonly string[] {
   return text === '' ? [] : text.split(',');
 }
 
+/** On all its nodes. */
 export function cpusOf(job: ClassAd): number {
-  return Math.max(1, evalInt(job, 'RequestCpus') ?? 1);
+  return Math.max(1, evalInt(job, 'RequestCpus') ?? 1) * Math.max(1, evalInt(job, 'HostNumber') ?? 1);
 }

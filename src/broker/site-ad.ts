@@ -1,4 +1,5 @@
 import { ClassAd, parseExpr } from '../classad/api.ts';
+import { backendOf } from '../backends/registry.ts';
 import { quoted } from '../job/values.ts';
 import { expectedWait, type Load, PROBATION } from './load.ts';
 import { fewerFrom, recentFailures } from './measures.ts';
@@ -9,7 +10,8 @@ export const SITE_REQUIREMENTS = [
   'Connection == "up"',
   'InUse',
   'ValidUntil > time()',
-  '(TotalCpus =?= undefined || TARGET.RequestCpus =?= undefined || TARGET.RequestCpus <= TotalCpus)',
+  '(TotalCpus =?= undefined || TARGET.RequestCpus =?= undefined || TARGET.RequestCpus * (TARGET.HostNumber ?: 1) <= TotalCpus)',
+  '((TARGET.HostNumber ?: 1) == 1 || !OneHost)',
 ].join(' && ');
 
 /** The site's ClassAd: names and expression texts. `now`: Unix seconds. */
@@ -21,6 +23,7 @@ export function siteAd(site: KnownSite, now: number): Record<string, string> {
     Name: quoted(record.name),
     Machine: text(capacityPoll?.host),
     Batch: quoted(record.batch),
+    OneHost: String(backendOf(record.batch)?.oneHost === true),
     BatchVersion: text(capacityPoll?.batchVersion),
     Arch: text(capacityPoll && condorArch(capacityPoll.arch)),
     OpSys: text(capacityPoll && opSysOf(capacityPoll.os)),

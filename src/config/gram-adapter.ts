@@ -10,8 +10,10 @@ export type Asked =
 /** RSL's attributes for what a job requests; a request without one is not passed on. */
 export interface RslNames {
   readonly cpus?: 'count' | 'xcount';
-  /** If `count` alone may be spread over machines: the number of machines. */
+  /** The number of machines, if it takes one. */
   readonly hosts?: 'host_count';
+  /** With the number of machines, the count is that of each machine; otherwise, as RSL says, of all. */
+  readonly countIs?: 'of each host';
   readonly memory?: 'max_memory' | 'min_memory';
   readonly walltime: 'max_wall_time';
   readonly queue: 'queue';
@@ -28,27 +30,29 @@ export interface GramAdapter {
 
 const RSL: RslNames = {
   cpus: 'count',
+  hosts: 'host_count',
   memory: 'max_memory',
   walltime: 'max_wall_time',
   queue: 'queue',
   project: 'project',
 };
+const { hosts: _, ...ONE_HOST } = RSL;
 const NO_CPUS: RslNames = { memory: 'max_memory', walltime: 'max_wall_time', queue: 'queue', project: 'project' };
 
 /** As in Debian's packages `globus-gram-job-manager-NAME`; RSL has no attribute for accelerators. */
 const ADAPTERS: Readonly<Record<string, Omit<GramAdapter, 'name'>>> = {
   fork: {
-    rslNames: RSL,
+    rslNames: ONE_HOST,
     ignores: ['request_cpus', 'request_memory', 'request_gpus', 'batch_runtime', 'batch_queue', 'batch_project'],
   },
   // Without the number of machines, it applies max_memory to each core.
-  slurm: { rslNames: { ...RSL, hosts: 'host_count' }, ignores: ['request_gpus', 'batch_runtime'] },
+  slurm: { rslNames: { ...RSL, countIs: 'of each host' }, ignores: ['request_gpus', 'batch_runtime'] },
   pbs: { rslNames: RSL, ignores: ['request_gpus'] },
   lsf: { rslNames: RSL, ignores: ['request_gpus'] },
   // There, a count makes an array of that many tasks; in Condor's queue, that many jobs.
   sge: { rslNames: NO_CPUS, ignores: ['request_cpus', 'request_gpus'] },
   condor: {
-    rslNames: { ...RSL, cpus: 'xcount', memory: 'min_memory' },
+    rslNames: { ...ONE_HOST, cpus: 'xcount', memory: 'min_memory' },
     ignores: ['request_gpus', 'batch_queue', 'batch_project'],
   },
 };

@@ -38,6 +38,11 @@ export const SITE_KEYS = {
   scratch: entry(text, undefined, "Directory at the site for our jobs, below the site's name; default: `~/.gryphus`."),
   queue: entry(text, undefined, 'Queue or partition for jobs that name none.'),
   project: entry(text, undefined, 'Project or account for jobs that name none.'),
+  parallel_environment: entry(
+    text,
+    undefined,
+    'With `sge`, the parallel environment (`-pe`) for jobs with several nodes; default: one that gives each node the slots that the job asks for.',
+  ),
   extra_args: entry(texts, [], 'Additional arguments for every submit command of the batch system.'),
   walltime: entry(duration, undefined, 'Time limit for jobs that name none.'),
   urls: entry(
@@ -106,6 +111,7 @@ export interface SiteRecord {
   readonly scratch: string | undefined;
   readonly queue: string | undefined;
   readonly project: string | undefined;
+  readonly parallelEnvironment: string | undefined;
   readonly extraArgs: readonly string[];
   /** Seconds. */
   readonly walltime: number | undefined;
@@ -285,6 +291,7 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
     scratch: v.scratch,
     queue: v.queue,
     project: v.project,
+    parallelEnvironment: v.parallel_environment,
     extraArgs: v.extra_args,
     walltime: v.walltime,
     urls: v.urls,

@@ -8,6 +8,7 @@ import { type Cluster, fullAds, parseSubmit, type SubmitRequest as Description }
 import { localWorld } from '../submit/local-world.ts';
 import { LogCheck } from './log-check.ts';
 import { proxyCheck } from './proxy-check.ts';
+import { checkNodes } from './nodes-check.ts';
 import { OutOfPlace } from './out-of-place.ts';
 import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
@@ -97,6 +98,7 @@ export async function enqueue(
         logs.check(attrs, clusterAd);
         urls.check(attrs, clusterAd);
         const site = placement.siteOf(attrs);
+        checkNodes(site, attrs, clusterAd);
         unsupported.look(site, attrs, clusterAd);
         outOfPlace.look(site, attrs, clusterAd);
         return placement.of(attrs);

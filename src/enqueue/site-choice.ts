@@ -10,9 +10,7 @@ export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick
 /** HTCondor's numbers of universes that Gryphus does not run (manual, job ClassAd attributes, `JobUniverse`). */
 const UNIVERSE_NAMES: Readonly<Record<number, string>> = {
   1: 'standard',
-  8: 'MPI',
   10: 'java',
-  11: 'parallel',
   13: 'vm',
 };
 /** No site chosen yet: the broker will choose one. */
@@ -67,6 +65,9 @@ export class SiteChooser {
         return container || readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
       case UNIVERSE.grid:
         return this.#gridSite(source);
+      case UNIVERSE.parallel:
+      case UNIVERSE.mpi:
+        return this.#parallelSite(source);
       default:
         throw new GryphusError(
           'bad-input',
@@ -81,6 +82,19 @@ export class SiteChooser {
   /** A site by its name, or by a value of grid_resource. */
   site(message: string): SiteRecord {
     return /\s/.test(message.trim()) ? this.#byResource(message) : this.#named(message.trim());
+  }
+
+  /** Its batch system provides the machines; the pool has no gangs of them. */
+  #parallelSite(source: TextSource): Destination {
+    if (source.get('GridResource') !== undefined) return this.#gridSite(source);
+    const site = this.#named(this.#defaultSite);
+    if (site.name !== POOL_SITE.name) return site;
+    throw new GryphusError('bad-input', 'Jobs of the parallel universe do not run in the pool, only at sites.', {
+      suggestions: [
+        'Name a site, as in `grid_resource = batch slurm cluster1`: its batch system provides the machines.',
+        'See docs/parallel.md.',
+      ],
+    });
   }
 
   #gridSite(source: TextSource): Destination {

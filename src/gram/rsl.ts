@@ -34,9 +34,16 @@ function stagedPair([name, url]: readonly [string, string]): string {
   return `(${rslQuote(url)} $(SCRATCH_DIRECTORY)/${name})`;
 }
 
+function coresOf({ cpus, nodes }: RslFacts['resources'], names: RslNames): string[] {
+  const hosts = nodes?.count ?? 1;
+  if (cpus * hosts === 1) return [];
+  if (names.countIs === 'of each host') return [relation(names.cpus, cpus), relation(names.hosts, hosts)];
+  return [relation(names.cpus, cpus * hosts), ...(hosts > 1 ? [relation(names.hosts, hosts)] : [])];
+}
+
 /** The request for the job: two-phase commit, saved state, files transferred through our GASS server. */
 export function jobRsl({ base, key, scriptBytes, shared, resources, batch, rslNames }: RslFacts): string {
-  const { cpus, memoryMb, walltimeSeconds } = resources;
+  const { memoryMb, walltimeSeconds } = resources;
   return [
     '&',
     relation('executable', `${base}/job`),
@@ -52,7 +59,7 @@ export function jobRsl({ base, key, scriptBytes, shared, resources, batch, rslNa
     relation('stderr', `${base}/err`),
     relation('remote_io_url', base),
     relation('job_type', 'single'),
-    ...(cpus > 1 ? [relation(rslNames.cpus, cpus), relation(rslNames.hosts, 1)] : []),
+    ...coresOf(resources, rslNames),
     relation(rslNames.memory, memoryMb),
     relation(rslNames.walltime, walltimeSeconds === undefined ? undefined : Math.ceil(walltimeSeconds / 60)),
     relation(rslNames.queue, batch.queue),

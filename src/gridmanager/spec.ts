@@ -4,6 +4,7 @@ import { GryphusError } from '../errors.ts';
 import { jobAdLines } from '../job/ad-lines.ts';
 import type { Attrs } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
+import { nodesOf } from '../job/nodes.ts';
 import { quoted, readBoolean, readNumber, readString } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '../site/contract.ts';
@@ -42,7 +43,7 @@ export async function attemptSpec(
     title: title(ad),
     executable,
     args: jobArguments(ad),
-    env: jobEnvironment(ad),
+    env: { ...nodesEnvironment(ad), ...jobEnvironment(ad) },
     ...(proxy === undefined ? {} : { proxy }),
     ...coreLimit(ad),
     ...(files.stdin === undefined ? {} : { stdin: files.sandbox ? await blob(files.stdin) : there(files.stdin) }),
@@ -128,18 +129,31 @@ function title(ad: Attrs): string {
   return /^[A-Za-z]/.test(plain) ? plain : `job_${plain}`;
 }
 
+/** For the program, and its launcher where that learns the numbers from no batch system. */
+function nodesEnvironment(ad: Attrs): Record<string, string> {
+  const nodes = nodesOf(ad);
+  if (nodes === undefined) return {};
+  return {
+    GRYPHUS_NODES: String(nodes.count),
+    GRYPHUS_RANKS: String(nodes.count * nodes.ranks),
+    GRYPHUS_RANKS_PER_NODE: String(nodes.ranks),
+  };
+}
+
 function resources(ad: Attrs, defaultWalltime: number | undefined): Resources {
   const positive = (name: string) => {
     const value = readNumber(ad, name);
     return value !== undefined && value > 0 ? Math.ceil(value) : undefined;
   };
+  const nodes = nodesOf(ad);
   return {
-    cpus: positive('RequestCpus') ?? 1,
+    cpus: nodes?.cpus ?? positive('RequestCpus') ?? 1,
     memoryMb: positive('RequestMemory'),
     diskKb: positive('RequestDisk'),
     gpus: positive('RequestGPUs'),
     walltimeSeconds: positive('BatchRuntime') ?? defaultWalltime,
     ...(readBoolean(ad, 'WholeNodes') === true ? { wholeHost: true } : {}),
+    ...(nodes && { nodes: { count: nodes.count, ranks: nodes.ranks } }),
   };
 }
 
@@ -152,6 +166,7 @@ function batchOptions(ad: Attrs, record: SiteContext['record']): BatchOptions {
   return {
     ...(queue === undefined || queue === '' ? {} : { queue }),
     ...(project === undefined || project === '' ? {} : { project }),
+    ...(record.parallelEnvironment === undefined ? {} : { parallelEnvironment: record.parallelEnvironment }),
     extraArgs: [...record.extraArgs, ...extra, ...(rsl === undefined ? [] : [rsl])],
   };
 }

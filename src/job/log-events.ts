@@ -204,7 +204,7 @@ function isVanilla(attrs: Attrs): boolean {
 }
 
 function isGrid(attrs: Attrs): boolean {
-  return readNumber(attrs, 'JobUniverse') === UNIVERSE.grid;
+  return readNumber(attrs, 'JobUniverse') === UNIVERSE.grid || attrs.has('GridResource');
 }
 
 function number(attrs: Attrs, name: string): number {

@@ -24,7 +24,7 @@ export async function prepare(site: JobManagerContext, specs: readonly AttemptSp
   const outcomes = new Map<AttemptKey, Outcome>();
   const fit: AttemptSpec[] = [];
   for (const spec of specs) {
-    const why = unfit(spec);
+    const why = unfit(spec, site.backend.oneHost);
     if (why === undefined) fit.push(spec);
     else outcomes.set(spec.key, refuse('never', 'site-refused', why));
   }

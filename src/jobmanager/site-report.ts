@@ -104,6 +104,10 @@ const READ: Readonly<Record<string, Reading>> = {
     const message = cores ? `${cores.freeCpus} of ${cores.cpus} free` : 'not reported';
     return { ok: true, message };
   },
+  launchers: (found) => ({
+    ok: true,
+    message: found?.replace(/;\s*$/, '') ?? 'none: only jobs without MPI can run there',
+  }),
   accounting: (found) => ({ ok: true, message: found ?? 'none: how a job ended is known only from its exit record' }),
   clock: (found, _, now) => {
     const apart = Math.round(Number(found ?? now) - now);

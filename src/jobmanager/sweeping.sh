@@ -142,11 +142,26 @@ do_probe() { # body: the queue of jobs that name none, or nothing
   check clock "$(date +%s)"
   ! command -v backend_capacity >/dev/null || check cores "$(backend_capacity 2>/dev/null </dev/null)"
   ! command -v backend_accounting >/dev/null || check accounting "$(backend_accounting 2>/dev/null </dev/null)"
+  check launchers "$(launchers)"
   [ -n "$queue" ] && command -v backend_has >/dev/null || return 0
   there=$(backend_has "$queue" 2>|"$T/why" </dev/null)
   [ -n "$there" ] || queues_there >>"$T/why"
   why=$(tail -n 3 "$T/why")
   check named-queue "$there" "${why:-no queue $queue was found}"
+}
+# What starts the processes of a parallel job, with the kinds of MPI that srun serves, or whose launcher it is.
+launchers() {
+  for name in srun mpiexec mpirun mpiexec.hydra aprun jsrun; do
+    command -v "$name" >/dev/null || continue
+    case $name in srun) words=$(bounded 10 srun --mpi=list 2>&1 </dev/null) ;; *) words=$(bounded 10 "$name" --version 2>&1 </dev/null) ;; esac
+    printf '%s\n' "$words" | LC_ALL=C awk -v "name=$name" '
+      name == "srun" { sub(/^srun: */, ""); if (NF == 1 && $1 ~ /^[a-z]/ && $1 != "none") said = said (said == "" ? "" : ", ") $1 }
+      /^HYDRA build/ { said = "MPICH" }
+      said == "MPICH" && $1 == "Version:" { said = "MPICH " $2 }
+      said == "" && match($0, /Open(MPI|RTE| MPI)\)? [0-9][0-9.]*/) { said = substr($0, RSTART, RLENGTH); sub(/^.* /, "Open MPI ", said) }
+      said == "" && /Intel.*MPI/ { said = "Intel MPI" }
+      END { printf "%s%s; ", name, said == "" ? "" : " (" said ")" }'
+  done
 }
 # A directory mounted noexec accepts programs but does not run them.
 program_there() {

@@ -124,6 +124,7 @@ export type SiteFile = Read<typeof shapes.siteFile>;
 export type Blob = Read<typeof shapes.blob>;
 export type InputFile = Read<typeof shapes.inputFile>;
 
+/** For each node, if the job has several. */
 export interface Resources {
   readonly cpus: number;
   readonly memoryMb: number | undefined;
@@ -132,11 +133,18 @@ export interface Resources {
   readonly walltimeSeconds: number | undefined;
   /** No other job may run on its host. */
   readonly wholeHost?: boolean;
+  /**
+   * A parallel job: the program starts on the first of so many nodes, where the site's launcher can start `ranks`
+   * processes on each of them. `cpus` is a multiple of `ranks`.
+   */
+  readonly nodes?: { readonly count: number; readonly ranks: number };
 }
 
 export interface BatchOptions {
   readonly queue?: string;
   readonly project?: string;
+  /** Grid Engine's parallel environment for several nodes; default: one that fits is searched for. */
+  readonly parallelEnvironment?: string;
   /** More options for the batch system's submit command, as the user wrote them. */
   readonly extraArgs: readonly string[];
 }

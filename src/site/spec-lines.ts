@@ -54,7 +54,9 @@ export function blobsOf(spec: AttemptSpec) {
 }
 
 /** Why the site could never run this record, in words; undefined if it could. */
-export function unfit(spec: AttemptSpec): string | undefined {
+export function unfit(spec: AttemptSpec, oneHost?: true): string | undefined {
+  const count = spec.resources.nodes?.count ?? 1;
+  if (oneHost && count > 1) return `The site gives a job one machine, and this one wants ${count}.`;
   const names = spec.inputs.map((input) => input.name);
   const outside = names.find((name) => name === '' || name.startsWith('/') || name.split('/').includes('..'));
   if (outside !== undefined) return `The input name '${outside}' is outside the job's directory.`;

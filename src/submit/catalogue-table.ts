@@ -32,6 +32,8 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'grid_resource:GridResource', by: 'enqueue/site-choice.ts' },
   { names: 'batch_queue:BatchQueue batch_project:BatchProject batch_runtime:BatchRuntime', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid universe.' },
   { names: 'batch_extra_submit_args:BatchExtraSubmitArgs', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid universe.' },
+  { names: 'machine_count:HostNumber node_count:HostNumber:NodeCount ranks_per_node:RanksPerNode', by: 'job/nodes.ts', at: GRID, says: 'It is for jobs of the grid or parallel universe at a site: see [parallel.md](parallel.md).' },
+  { names: 'whole_nodes:WholeNodes', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid or parallel universe at a site: see [parallel.md](parallel.md).' },
   { names: 'globus_rsl:GlobusRSL', by: 'gridmanager/spec.ts', at: ['gram'], says: 'It is for GRAM services.' },
   { names: 'want_flood:WantFlood', kind: 'bool', by: 'scheduler/flooding.ts' },
   { names: 'requirements:Requirements', by: 'classad/matchmaker.ts', at: POOL, says: `Sites are not matched by machine. ${SITES_OWN} Use what it understands: request_…, batch_queue, batch_extra_submit_args.`, idle: /^true$/i },
@@ -177,7 +179,6 @@ export const REFUSED_TABLE: readonly Group[] = [
 ]; // biome-ignore format: a table
 
 export const NOT_RUN_TABLE: readonly Group[] = [
-  { names: 'machine_count node_count::NodeCount', says: 'the parallel universe' },
   { names: 'vm_type vm_memory vm_vcpus vm_disk vm_macaddr vm_vnc vm_checkpoint vm_networking vm_networking_type vm_no_output_vm xen_kernel xen_initrd xen_root xen_kernel_params', says: 'the vm universe' },
   { names: 'arc_rte:ArcRte arc_application:ArcApplication arc_resources:ArcResources arc_data_staging:ArcDataStaging', says: 'grid_resource = arc' },
   { names: 'ec2_access_key_id ec2_secret_access_key ec2_ami_id ec2_user_data ec2_user_data_file ec2_security_groups ec2_security_ids ec2_keypair::ec2_keyp_air ec2_keypair_file::ec2_key_pair_file ec2_instance_type ec2_elastic_ip ec2_ebs_volumes ec2_availability_zone ec2_vpc_subnet ec2_vpc_ip ec2_tag_names ec2_spot_price ec2_block_device_mapping ec2_parameter_names ec2_iam_profile_arn ec2_iam_profile_name WantNameTag', says: 'grid_resource = ec2' },

@@ -77,7 +77,7 @@ it.each(['/proc/nowhere', '/dev/null/x'])('a home that cannot be made, %s: one e
 });
 
 it.each([
-  ['universe = parallel\nmachine_count = 2', 'Jobs of the parallel universe (11) cannot be run here.'],
+  ['universe = parallel\nmachine_count = 2', 'Jobs of the parallel universe do not run in the pool, only at sites.'],
   ['universe = java\narguments = Main', 'Jobs of the java universe (10) cannot be run here.'],
 ])('a job of a universe that is not here, by its name: %j', async (lines, message) => {
   const { stderr, exit } = await run(['submit'], `${lines}\nexecutable = /bin/true\nqueue\n`);

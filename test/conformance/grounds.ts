@@ -65,8 +65,9 @@ export async function sshFork(base: JobManagerOptions = {}): Promise<Ground & { 
 /** A private Slurm behind a private sshd. `bin`: a directory of commands placed before Slurm's own. */
 export async function sshSlurm(
   base: JobManagerOptions = {},
+  machines: { readonly nodes: number; readonly cpus: number } = { nodes: 2, cpus: 4 },
 ): Promise<Ground & { readonly slurm: Slurm; readonly sshd: Sshd; readonly bin: string }> {
-  const slurm = await startSlurm({ nodes: 2, cpus: 4 });
+  const slurm = await startSlurm(machines);
   const sshd = await startSshd();
   const bin = join(sshd.home, 'bin');
   mkdirSync(bin);

@@ -2,6 +2,7 @@ import type { FakeBatch } from '../sites/fake-batch.ts';
 import { arrayTests } from './arrays.ts';
 import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshLsf } from './batch-grounds.ts';
+import { nodesTests } from './nodes.ts';
 import { testSite } from './suite.ts';
 
 const faults = batchFaults({
@@ -21,8 +22,10 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
   env: (ground) => ground.batch.env,
   remove: (ground, id) => ground.batch.run('bkill', id),
 });
+const several = (ground: () => BatchGround<FakeBatch>): void =>
+  nodesTests({ listing: 'echo once', lines: ['once'], ground });
 testSite({
   name: "LSF's commands over ssh",
   makeSite: sshLsf,
-  more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
+  more: (ground) => [faults, arrays, several].forEach((tests) => tests(ground)),
 });

@@ -5,7 +5,8 @@ import { type Sge, skipWithoutSge } from '../sites/sge.ts';
 import { arrayTests } from './arrays.ts';
 import { batchFaults } from './batch-faults.ts';
 import { type BatchGround, sshSge } from './batch-grounds.ts';
-import { freshKey, ledgerJob, run, Watch } from './kit.ts';
+import { freshKey, ledgerJob, run, shellJob, Watch } from './kit.ts';
+import { nodesTests } from './nodes.ts';
 import { testSite } from './suite.ts';
 
 const faults = batchFaults({
@@ -44,9 +45,34 @@ const reasons = (ground: () => BatchGround<Sge>): void =>
     expect((await site.cancel([key])).get(key)).toEqual({ ok: true });
     await site.close();
   }, 90_000);
+const several = (ground: () => BatchGround<Sge>): void => {
+  nodesTests({
+    listing: `cut -d ' ' -f 1,2 "$PE_HOSTFILE"; echo "$NSLOTS slots"`,
+    lines: ['4 slots', 'localhost 4'],
+    batch: { parallelEnvironment: 'mpi' },
+    tooMany: /offers|cannot run/,
+    ground,
+  });
+  it("takes the parallel environment that gives each node the job's slots, or says that there is none", async () => {
+    const site = await ground().open();
+    const resources = { memoryMb: undefined, diskKb: undefined, gpus: undefined, walltimeSeconds: undefined };
+    const [two, three] = [2, 3].map((cpus) =>
+      shellJob(freshKey(), 'exit 0', { resources: { ...resources, cpus, nodes: { count: 2, ranks: 1 } } }),
+    );
+    if (two === undefined || three === undefined) throw new Error('two jobs');
+    await run(site, [two]);
+    expect(ground().batch.run('qstat', '-r')).toMatch(/Requested PE: +by-two 4\n/);
+    await site.prepare([three]);
+    expect((await site.commit([three.key])).get(three.key)).toMatchObject({
+      refusal: { kind: 'never', message: expect.stringMatching(/no parallel environment .* allocation_rule 3 /) },
+    });
+    await site.cancel([two.key, three.key]);
+    await site.close();
+  }, 60_000);
+};
 testSite({
   name: 'Grid Engine over ssh',
   makeSite: sshSge,
   skip: skipWithoutSge(),
-  more: (ground) => [faults, arrays, reasons].forEach((tests) => tests(ground)),
+  more: (ground) => [faults, arrays, reasons, several].forEach((tests) => tests(ground)),
 });

@@ -1,9 +1,11 @@
+import type { Slurm } from '../sites/slurm.ts';
 import { skipWithoutTorque } from '../sites/slurm-torque.ts';
 import { batchFaults } from './batch-faults.ts';
-import { sshTorque } from './batch-grounds.ts';
+import { type BatchGround, sshTorque } from './batch-grounds.ts';
+import { nodesTests } from './nodes.ts';
 import { testSite } from './suite.ts';
 
-const more = batchFaults({
+const faults = batchFaults({
   submit: 'qsub',
   query: 'qstat',
   remove: 'qdel',
@@ -17,4 +19,11 @@ const more = batchFaults({
   silent: true,
   noQueue: /invalid partition/i,
 });
-testSite({ name: "Torque's commands over ssh", makeSite: sshTorque, skip: skipWithoutTorque(), more });
+const several = (ground: () => BatchGround<Slurm>): void =>
+  nodesTests({ listing: 'echo "$SLURM_JOB_NODELIST $SLURM_NTASKS"', lines: ['n[1-2] 4'], ground });
+testSite({
+  name: "Torque's commands over ssh",
+  makeSite: sshTorque,
+  skip: skipWithoutTorque(),
+  more: (ground) => [faults, several].forEach((tests) => tests(ground)),
+});

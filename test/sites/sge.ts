@@ -139,7 +139,10 @@ scheduler_threads 1
   run('spooldefaults', 'submithosts', 'localhost');
 }
 
-/** A quick scheduler, the queues main.q and short.q (2 minutes), the parallel environment `smp`. */
+/** Parallel environments, by their rules. */
+const ENVIRONMENTS = { smp: '$pe_slots', mpi: '$fill_up', 'by-two': '2' } as const;
+
+/** A quick scheduler, the queues main.q and short.q (2 minutes), the parallel environments. */
 function configure(dir: string, run: Sge['run'], slots: number): void {
   run('qconf', '-as', 'localhost');
   const from = (option: string, name: string, content: string): void => {
@@ -169,11 +172,13 @@ function configure(dir: string, run: Sge['run'], slots: number): void {
       maxujobs: '0',
     }),
   );
-  from(
-    '-Ap',
-    'smp',
-    'pe_name smp\nslots 9999\nuser_lists NONE\nxuser_lists NONE\nstart_proc_args NONE\nstop_proc_args NONE\nallocation_rule $pe_slots\ncontrol_slaves FALSE\njob_is_first_task TRUE\nurgency_slots min\naccounting_summary FALSE\nqsort_args NONE\n',
-  );
+  for (const [name, rule] of Object.entries(ENVIRONMENTS)) {
+    from(
+      '-Ap',
+      name,
+      `pe_name ${name}\nslots 9999\nuser_lists NONE\nxuser_lists NONE\nstart_proc_args NONE\nstop_proc_args NONE\nallocation_rule ${rule}\ncontrol_slaves FALSE\njob_is_first_task TRUE\nurgency_slots min\naccounting_summary FALSE\nqsort_args NONE\n`,
+    );
+  }
   for (const [qname, limit] of [
     ['main.q', 'INFINITY'],
     ['short.q', '0:2:0'],
@@ -182,7 +187,7 @@ function configure(dir: string, run: Sge['run'], slots: number): void {
       qname,
       hostlist: 'localhost',
       slots: String(slots),
-      pe_list: 'smp',
+      pe_list: Object.keys(ENVIRONMENTS).join(' '),
       load_thresholds: 'NONE',
       shell: '/bin/sh',
       shell_start_mode: 'unix_behavior',

@@ -259,7 +259,6 @@ describe('a command that would do something else', () => {
 
 describe('a universe that is not run here', () => {
   it.each([
-    ['parallel', 'machine_count = 2'],
     ['java', 'arguments = Main'],
     ['vm', 'vm_type = kvm\nvm_memory = 100\nvm_disk = a:b:w'],
   ])('%s is refused when the job is to be put into the queue', (universe, lines) => {

@@ -269,3 +269,27 @@ on Line 4 of job.sub: log = /d/2.d/l2: there is no directory /d/2.d
     expect(parsed).toThrow(expect.objectContaining({ message, suggestions }));
   });
 });
+
+describe('the machines of a job', () => {
+  const refused = { policy: { broker: true, gridTypes: ['gt2'] } };
+  it.each([
+    ['HostNumber', 'universe = grid\nmachine_count = 3', '3'],
+    ['HostNumber', 'universe = grid\nnode_count = 3', '3'],
+    ['MaxHosts', 'universe = parallel\nmachine_count = 3', '3'],
+    ['GridResource', 'universe = parallel\nmachine_count = 3', '"batch slurm c"'],
+    ['BatchQueue', 'universe = parallel\nmachine_count = 3\nbatch_queue = long', '"long"'],
+    ['RanksPerNode', 'universe = parallel\nmachine_count = 3\nranks_per_node = 2', '2'],
+    ['WholeNodes', 'universe = grid\nwhole_nodes = true', 'true'],
+    ['Out', 'universe = parallel\nmachine_count = 3\noutput = o.$(Node)', '"o.0"'],
+  ])('%s of %j', (attribute, lines, value) => {
+    expect(column(attribute, `${lines}\ngrid_resource = batch slurm c\nqueue`)).toEqual([value]);
+  });
+
+  it.each(['0', '-2', 'x', '2.5', '1000000'])('cannot be %s in number', (count) => {
+    for (const command of ['machine_count', 'ranks_per_node']) {
+      const lines = `universe = parallel\nmachine_count = 2\n${command} = ${count}\nqueue`;
+      expect(refusal(lines, refused).message).toMatch(`Line 4 of job.sub: ${command} = ${count} is `);
+    }
+    expect(jobs(`universe = parallel\nmachine_count = ${count}\nqueue`, { policy: { dryRun: true } })).toHaveLength(1);
+  });
+});

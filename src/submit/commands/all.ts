@@ -15,7 +15,8 @@ import { fates } from './fates.ts';
 import { forcedSteps, jobSet } from './forced.ts';
 import { gpuRequirements } from './gpus.ts';
 import { grid } from './grid.ts';
-import { hold, leaveInQueue, notification, parallel, periodic, rank } from './policy.ts';
+import { nodes } from './nodes.ts';
+import { hold, leaveInQueue, notification, periodic, rank } from './policy.ts';
 import { outputPlaces } from './output-places.ts';
 import { requirements } from './requirements.ts';
 import { resourceSteps } from './resources.ts';
@@ -43,7 +44,7 @@ export function allSteps(macros: MacroTable, owner: string): Step[] {
     grid,
     vm,
     javaArgs,
-    parallel,
+    nodes,
     environment,
     hold,
     toolDaemon,

@@ -17,7 +17,7 @@ const AMOUNTS: readonly (readonly [command: string, attribute: string, example: 
 export const amounts: Step = {
   name: '(amounts)',
   run(job) {
-    if (job.kind.universe !== UNIVERSE.grid) return;
+    if (job.kind.universe !== UNIVERSE.grid && job.gridType === '') return;
     for (const [command, attribute, example] of AMOUNTS) {
       const attr = job.draft.get(attribute);
       if (attr === undefined) continue;

@@ -61,7 +61,7 @@ function setExtra(job: JobMaker): void {
 export const grid: Step = {
   name: 'grid_resource',
   run(job) {
-    if (job.kind.universe !== UNIVERSE.grid) return;
+    if (job.kind.universe !== UNIVERSE.grid && job.gridType === '') return;
     setResource(job);
     for (const [command, attribute] of STRINGS) {
       const value = job.param(command, attribute);

@@ -1,5 +1,4 @@
-import type { JobMaker, Step } from '../maker.ts';
-import { UNIVERSE } from '../../job/universe.ts';
+import type { Step } from '../maker.ts';
 
 const HOLD_SUBMITTED = 15;
 
@@ -68,31 +67,5 @@ export const leaveInQueue: Step = {
     const text = job.param('leave_in_queue', 'LeaveJobInQueue');
     if (text !== undefined) job.setExpr('LeaveJobInQueue', text, 'leave_in_queue');
     else if (!job.draft.has('LeaveJobInQueue')) job.setBool('LeaveJobInQueue', false);
-  },
-};
-
-function hostCount(job: JobMaker): string | undefined {
-  return job.param('machine_count', 'MachineCount') ?? job.param('node_count', 'NodeCount');
-}
-
-/** The parallel universe, or parallel scheduling in another. */
-export const parallel: Step = {
-  name: 'machine_count',
-  run(job) {
-    const { universe } = job.kind;
-    const many = universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
-    if (!many && !job.draft.bool('WantParallelScheduling')) return;
-    const count = hostCount(job);
-    if (count !== undefined) {
-      const hosts = Number.parseInt(count, 10) || 0;
-      job.setInt('MinHosts', hosts);
-      job.setInt('MaxHosts', hosts);
-    } else if (!job.draft.has('MaxHosts')) {
-      throw job.fault('universe', 'No machine_count specified!', ['Add a line machine_count = N.']);
-    }
-    job.setInt('RequestCpus', 1);
-    if (universe !== UNIVERSE.parallel) return;
-    job.setBool('WantIOProxy', true);
-    job.setBool('JobRequiresSandbox', true);
   },
 };

@@ -75,7 +75,7 @@ export const requirements: Step = {
       }
       return;
     }
-    if (job.kind.universe === UNIVERSE.grid && job.gridType !== 'condor') {
+    if ((job.kind.universe === UNIVERSE.grid || job.gridType !== '') && job.gridType !== 'condor') {
       return job.setExpr('Requirements', own[0] ?? 'true', 'requirements');
     }
     const references = referencesOf(own[0] ?? 'true', OWN);

@@ -124,14 +124,27 @@ export const universe: Step = {
       if (kind.docker) job.setBool('WantDocker', true);
       if (kind.container) job.setBool('WantContainer', true);
     }
-    if (kind.universe === UNIVERSE.grid) chooseGridType(job);
+    if (kind.universe === UNIVERSE.grid || wantsSite(job)) chooseGridType(job);
     if (kind.universe === UNIVERSE.vm) setVmTransfer(job);
-    job.scope.macros.setDefault(
-      'node',
-      { [UNIVERSE.parallel]: '#pArAlLeLnOdE#', [UNIVERSE.mpi]: '#MpInOdE#' }[kind.universe] ?? '',
-    );
+    job.scope.macros.setDefault('node', nodeName(job));
   },
 };
+
+/** A parallel job that names a site: its batch system provides the machines. */
+function wantsSite(job: JobMaker): boolean {
+  const { universe: number } = job.kind;
+  if (number === UNIVERSE.mpi) {
+    job.warn('universe = mpi is an older name of the parallel universe: write universe = parallel.', 'universe');
+  }
+  const parallel = number === UNIVERSE.parallel || number === UNIVERSE.mpi;
+  return parallel && job.param('grid_resource', 'GridResource') !== undefined;
+}
+
+/** The value of `$(Node)`: at a site, the program starts on the first machine only. */
+function nodeName(job: JobMaker): string {
+  const name = { [UNIVERSE.parallel]: '#pArAlLeLnOdE#', [UNIVERSE.mpi]: '#MpInOdE#' }[job.kind.universe];
+  return name === undefined ? '' : job.gridType === '' ? name : '0';
+}
 
 /** A VM's files are always transferred. */
 function setVmTransfer(job: JobMaker): void {

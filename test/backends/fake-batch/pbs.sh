@@ -28,7 +28,7 @@ qsub() {
         case $2 in
           walltime=*[!0-9:]*) fail 166 'qsub: Illegal attribute or resource value Resource_List.walltime' ;;
           walltime=*) walltime=${2#walltime=} ;;
-          select=* | nodes=* | mem=*) ;;
+          select=* | nodes=* | mem=* | place=*) ;;
           *) fail 187 "qsub: Unknown resource Resource_List.${2%%=*}" ;;
         esac
         shift
