@@ -3,7 +3,7 @@ export { Configuration, type SiteKeys } from './client/configuration.ts';
 export { readDescription } from './client/read-description.ts';
 export { dagTools, kinds, myProxyTools, oneJobs, proxyTools } from './client/tools.ts';
 export type { SiteRecord } from './config/sites.ts';
-export type { Found } from './backends/found.ts';
+export type { FoundBatchSystem } from './backends/found.ts';
 export { BACKEND_NAMES, type BackendName } from './backends/registry.ts';
 export type { DagClient } from './client/dag.ts';
 export type * from './client/dag-types.ts';

@@ -2,7 +2,7 @@ import type { Backend } from './contract.ts';
 import { BACKENDS } from './registry.ts';
 
 /** A batch system whose commands a machine has. */
-export interface Found {
+export interface FoundBatchSystem {
   readonly batch: string;
   /** The command's own description of itself, one line. */
   readonly message: string;
@@ -46,10 +46,10 @@ ${Object.values<Backend>(BACKENDS)
 echo gryphus-end`;
 
 /** `undefined` if the answer is cut short. The first entry is the one to use; an empty list means plain processes. */
-export function readFound(answer: string): readonly Found[] | undefined {
+export function readFound(answer: string): readonly FoundBatchSystem[] | undefined {
   const [, body] = /^gryphus-found\n((?:found .*\n)*)gryphus-end$/m.exec(answer) ?? [];
   if (body === undefined) return undefined;
-  const all = body.split('\n').flatMap((line): Found[] => {
+  const all = body.split('\n').flatMap((line): FoundBatchSystem[] => {
     const [, batch = '', status = '', message = ''] = /^found (\S+) (\d+) ?(.*)$/.exec(line) ?? [];
     return batch === '' ? [] : [{ batch, message: message.trim(), answers: status === '0' }];
   });

@@ -3,7 +3,7 @@ import {
   evalInt,
   evalString,
   groupByKind,
-  type Kind,
+  type AdKind,
   Matchmaker,
   significantAttributes,
 } from '../classad/api.ts';
@@ -71,7 +71,7 @@ export function suitorsOf(job: ClassAd, sites: readonly CandidateSite[], matchma
 }
 
 /** Places jobs on what earlier choices have left; the best site changes as it fills. */
-function place<J>(kind: Kind<J>, suitors: readonly Suitor[], tallies: Tallies, choices: Choice<J>[]): number {
+function place<J>(kind: AdKind<J>, suitors: readonly Suitor[], tallies: Tallies, choices: Choice<J>[]): number {
   const cpus = cpusOf(kind.ad);
   let given = 0;
   for (const job of kind.members) {

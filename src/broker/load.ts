@@ -1,5 +1,5 @@
 /** How busy a site is and has been: what expected waits are computed from. Cores and jobs; seconds. */
-export interface Load {
+export interface SiteLoad {
   /** As the site reports it; `undefined` if it cannot. */
   readonly totalCpus: number | undefined;
   readonly freeCpus: number | undefined;
@@ -30,7 +30,7 @@ const FAILURE_S = 300;
 export const PROBATION = 3;
 
 /** Estimates the seconds until one more job with this many cores would start there. */
-export function expectedWait(load: Load, cpus: number): number {
+export function expectedWait(load: SiteLoad, cpus: number): number {
   const waiting = (load.here + load.queued) * cpus;
   const penalty = load.failures * FAILURE_S;
   const free = freeOf(load) - waiting;
@@ -44,7 +44,7 @@ export function expectedWait(load: Load, cpus: number): number {
  * How many more jobs the site is given now: those that would start at once, and work for the next minute. The others
  * stay at home, where they can still go anywhere.
  */
-export function capacityFor(load: Load, cpus: number): number {
+export function capacityFor(load: SiteLoad, cpus: number): number {
   const waiting = load.here + load.queued;
   if (isOnProbation(load)) return Math.max(0, 1 - waiting - load.running);
   const ahead = Math.max(2, Math.ceil((usable(load) / cpus) * (AHEAD_S / Math.max(1, load.meanRun ?? RUN_S))));
@@ -53,20 +53,20 @@ export function capacityFor(load: Load, cpus: number): number {
 }
 
 /** How many more candidates of flooded jobs the site's queue may hold: whatever its limit allows. */
-export function floodCapacityFor(load: Load): number {
+export function floodCapacityFor(load: SiteLoad): number {
   const there = load.here + load.queued + load.running;
   return Math.max(0, isOnProbation(load) ? 1 - there : load.maxJobs - there);
 }
 
-function isOnProbation({ probationUntil, outOfUse }: Load): boolean {
+function isOnProbation({ probationUntil, outOfUse }: SiteLoad): boolean {
   return outOfUse || probationUntil !== undefined;
 }
 
-function freeOf({ freeCpus, running }: Load): number {
+function freeOf({ freeCpus, running }: SiteLoad): number {
   return Math.max(0, freeCpus ?? Math.max(PRESUMED_FREE, running));
 }
 
 /** Cores that our jobs have now or could have at once. */
-function usable(load: Load): number {
+function usable(load: SiteLoad): number {
   return load.running + freeOf(load);
 }

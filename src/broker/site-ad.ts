@@ -1,7 +1,7 @@
 import { ClassAd, parseExpr } from '../classad/api.ts';
 import { backendOf } from '../backends/registry.ts';
 import { quoted } from '../job/values.ts';
-import { expectedWait, type Load, PROBATION } from './load.ts';
+import { expectedWait, type SiteLoad, PROBATION } from './load.ts';
 import { fewerFrom, recentFailures } from './measures.ts';
 import type { CandidateSite, KnownSite } from './sites.ts';
 
@@ -64,7 +64,7 @@ export function candidateOf(site: KnownSite, now: number): CandidateSite {
   return { name: site.record.name, ad, load: loadOf(site, now), cost: site.record.cost };
 }
 
-function loadOf({ record, capacityPoll, jobs, backoff, measures }: KnownSite, now: number): Load {
+function loadOf({ record, capacityPoll, jobs, backoff, measures }: KnownSite, now: number): SiteLoad {
   // Jobs that started since the capacity poll have taken cores that it reported as free.
   const since = capacityPoll === undefined ? 0 : Math.max(0, jobs.running - capacityPoll.running);
   return {

@@ -1,7 +1,7 @@
 import type { ClassAd } from '../classad/api.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import type { BackoffView, ConnectionView, Measures, SiteCapacity } from '../queue/tables.ts';
-import type { Load } from './load.ts';
+import type { SiteLoad } from './load.ts';
 
 /** Our jobs at a site: given to it but still at home, in its queue, running. */
 export interface JobsThere {
@@ -24,6 +24,6 @@ export interface KnownSite {
 export interface CandidateSite {
   readonly name: string;
   readonly ad: ClassAd;
-  readonly load: Load;
+  readonly load: SiteLoad;
   readonly cost: number;
 }

@@ -42,7 +42,7 @@ export { clausesOf } from './clauses.ts';
 export { Matchmaker } from './matchmaker.ts';
 export {
   groupByKind,
-  type Kind,
+  type AdKind,
   type Match,
   type Matches,
   matchMany,

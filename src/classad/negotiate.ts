@@ -8,7 +8,7 @@ import type { EvalOptions } from './state.ts';
 const MATCHING = ['requirements', 'rank'];
 
 /** Things (jobs, slots) that no match can tell apart, and an ad that represents them all. */
-export interface Kind<T> {
+export interface AdKind<T> {
   readonly ad: ClassAd;
   readonly members: readonly T[];
 }
@@ -28,7 +28,11 @@ export function significantAttributes(
 }
 
 /** Groups things by the signature of their ads; kinds and members keep the order of first appearance. */
-export function groupByKind<T>(things: Iterable<T>, adOf: (thing: T) => ClassAd, names: readonly string[]): Kind<T>[] {
+export function groupByKind<T>(
+  things: Iterable<T>,
+  adOf: (thing: T) => ClassAd,
+  names: readonly string[],
+): AdKind<T>[] {
   const signatures = new Signatures(names);
   const kinds = new Map<string, { ad: ClassAd; members: T[] }>();
   for (const thing of things) {
@@ -50,7 +54,7 @@ export interface Match<J, S> {
 export interface Matches<J, S> {
   readonly matches: readonly Match<J, S>[];
   /** Kinds with jobs that got no slot: how many jobs, and how many kinds of slots match them at all. */
-  readonly unserved: readonly { readonly kind: Kind<J>; readonly jobs: number; readonly willing: number }[];
+  readonly unserved: readonly { readonly kind: AdKind<J>; readonly jobs: number; readonly willing: number }[];
 }
 
 /**
@@ -59,8 +63,8 @@ export interface Matches<J, S> {
  * no more than its slot.
  */
 export function matchMany<J, S>(
-  jobs: readonly Kind<J>[],
-  slots: readonly Kind<S>[],
+  jobs: readonly AdKind<J>[],
+  slots: readonly AdKind<S>[],
   options?: EvalOptions,
 ): Matches<J, S> {
   const matchmaker = new Matchmaker(options);
@@ -69,7 +73,7 @@ export function matchMany<J, S>(
   const orders = slots.map((_slot, order) => order);
   const next = slots.map(() => 0);
   const matches: Match<J, S>[] = [];
-  const unserved: { kind: Kind<J>; jobs: number; willing: number }[] = [];
+  const unserved: { kind: AdKind<J>; jobs: number; willing: number }[] = [];
   for (const [at, kind] of jobs.entries()) {
     const choice = orders.filter((order) => pairs.right.accepts(order, at) && pairs.left.accepts(at, order));
     let given = 0;

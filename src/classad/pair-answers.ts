@@ -47,13 +47,13 @@ export class PairTable implements PairAnswers {
  * Operators that return an error if an operand is one, so that an operand that failed when evaluated apart gives the
  * same.
  */
-export type Order = '<' | '<=' | '==' | '!=' | '>=' | '>';
+export type CompareSign = '<' | '<=' | '==' | '!=' | '>=' | '>';
 
-export function isOrder(op: string): op is Order {
+export function isOrder(op: string): op is CompareSign {
   return op in TESTS;
 }
 
-const TESTS: Readonly<Record<Order, (a: number, b: number) => boolean>> = {
+const TESTS: Readonly<Record<CompareSign, (a: number, b: number) => boolean>> = {
   '<': (a, b) => a < b,
   '<=': (a, b) => a <= b,
   '==': (a, b) => a === b,
@@ -76,7 +76,7 @@ export class Comparison implements PairAnswers {
   private readonly read: (value: Value) => number;
   readonly size: number;
 
-  constructor(op: Order, mine: Operand, theirs: Operand, mineFirst: boolean, read: (value: Value) => number) {
+  constructor(op: CompareSign, mine: Operand, theirs: Operand, mineFirst: boolean, read: (value: Value) => number) {
     this.op = op;
     this.test = TESTS[op];
     this.mine = mine;

@@ -84,7 +84,7 @@ export function otherSide(state: EvalState, ad: ClassAd): ClassAd | undefined {
 }
 
 /** What a name stands for: an expression and the ad that contains it, or an ad itself (MY, parent, root). */
-export interface Found {
+export interface FoundName {
   readonly expr: Expr | undefined;
   readonly ad: ClassAd;
 }
@@ -93,7 +93,7 @@ export interface Found {
  * Looks up a folded name in `start` and the ads around it. `undefined`: not found. `null`: there is no outermost ad to
  * start from, which makes the evaluation fail.
  */
-export function lookup(state: EvalState, start: ClassAd, key: string): Found | undefined | null {
+export function lookup(state: EvalState, start: ClassAd, key: string): FoundName | undefined | null {
   let ad: ClassAd | undefined = start;
   while (ad !== undefined) {
     state.current = ad;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import type { Found } from '../backends/found.ts';
+import type { FoundBatchSystem } from '../backends/found.ts';
 import { configDocs } from '../config/docs.ts';
 import { settingsInFile, writeSetting } from '../config/edit.ts';
 import { loadPaths, type Paths } from '../config/paths.ts';
@@ -78,7 +78,7 @@ export class Configuration {
     how: {
       readonly replace?: boolean;
       readonly ask?: AskUser;
-      readonly found?: (found: readonly Found[]) => void;
+      readonly found?: (found: readonly FoundBatchSystem[]) => void;
     } = {},
   ): Promise<SiteRecord> {
     const { file, there } = this.siteFile(name);
@@ -104,7 +104,7 @@ export class Configuration {
     yield* testAlarms(this.paths);
   }
 
-  async #batchSystems(name: string, keys: SiteKeys, ask: AskUser | undefined): Promise<readonly Found[]> {
+  async #batchSystems(name: string, keys: SiteKeys, ask: AskUser | undefined): Promise<readonly FoundBatchSystem[]> {
     const { findBatch } = await import('./find-batch.ts');
     try {
       return await findBatch(await siteFrom(this.paths, name, keys), this.paths, ask);

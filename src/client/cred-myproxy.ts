@@ -12,7 +12,7 @@ import { defaultFiles, loadProxy, saveProxy } from '../credentials/store.ts';
 import { openCaDirectory } from '../credentials/x509/ca-directory.ts';
 import { GryphusError } from '../errors.ts';
 import { readSecretFile, takeFirstLine, wipe } from '../util/secret-file.ts';
-import { type ProxyFacts, proxyFacts, type ProxyRequest, userCredential } from './cred-proxy.ts';
+import { type ProxyReport, proxyFacts, type ProxyRequest, userCredential } from './cred-proxy.ts';
 import type { AskUser } from './types.ts';
 
 export interface MyProxyRequest extends Pick<ProxyRequest, 'cert' | 'key' | 'out' | 'hours'> {
@@ -52,7 +52,7 @@ export async function storeInMyProxy(request: MyProxyRequest, ask?: AskUser): Pr
 }
 
 /** Like `myproxy-logon`: fetches a short-lived proxy from the stored one, written atomically, mode 0600. */
-export async function getFromMyProxy(request: MyProxyRequest, ask?: AskUser): Promise<ProxyFacts> {
+export async function getFromMyProxy(request: MyProxyRequest, ask?: AskUser): Promise<ProxyReport> {
   const out = request.out ?? defaultFiles().proxy;
   const passphrase = await readPassphrase(request, false, ask);
   try {

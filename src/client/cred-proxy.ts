@@ -36,14 +36,14 @@ export interface ProxyRequest {
   readonly verify?: boolean;
 }
 
-export interface ProxyFacts extends ProxyInfo {
+export interface ProxyReport extends ProxyInfo {
   readonly file: string;
   /** For users, in the format of `grid-proxy-info`. */
   readonly text: string;
 }
 
 /** Like `grid-proxy-init`: makes a proxy from the user's certificate, written atomically, mode 0600. */
-export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<ProxyFacts> {
+export async function initProxy(request: ProxyRequest, ask?: AskUser): Promise<ProxyReport> {
   const files = defaultFiles();
   const out = request.out ?? files.proxy;
   for (const source of [request.cert ?? files.cert, request.key ?? files.key]) {
@@ -72,7 +72,7 @@ function sameFile(one: string, other: string): boolean {
 }
 
 /** Like `grid-proxy-info`; the default file is that of X509_USER_PROXY. */
-export function proxyFacts(file = defaultFiles().proxy): ProxyFacts {
+export function proxyFacts(file = defaultFiles().proxy): ProxyReport {
   const info = proxyInfo(loadProxy(file).chain);
   return { ...info, file, text: proxyText(info, file, Math.floor(Date.now() / 1000)) };
 }

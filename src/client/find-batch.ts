@@ -1,4 +1,4 @@
-import { type Found, LOOK, readFound } from '../backends/found.ts';
+import { type FoundBatchSystem, LOOK, readFound } from '../backends/found.ts';
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
@@ -13,7 +13,7 @@ const LOOK_MS = 150_000;
  * The batch systems that a machine has, the best choice first; empty: plain processes. Rejects if the machine cannot be
  * reached or its answer cannot be read.
  */
-export async function findBatch(record: SiteRecord, paths: Paths, ask?: AskUser): Promise<readonly Found[]> {
+export async function findBatch(record: SiteRecord, paths: Paths, ask?: AskUser): Promise<readonly FoundBatchSystem[]> {
   const transport = await transportTo(record, { prompt: promptOf(ask), paths });
   try {
     const script = `${record.prelude === undefined ? '' : `${record.prelude}\n`}${LOOK}\n`;

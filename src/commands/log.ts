@@ -8,11 +8,11 @@ import { GryphusCommand, Out, interruptible, needed, prose } from './command.ts'
 import { firstOf } from '../util/first-of.ts';
 import { JsonList } from './json-list.ts';
 import { stringOf } from './show/ad.ts';
-import type { Wanted } from './show/log-progress.ts';
+import type { WantedEnds } from './show/log-progress.ts';
 
 interface Found {
   readonly file: string;
-  readonly wanted: Wanted;
+  readonly wanted: WantedEnds;
   /** Events of jobs without a log file. */
   readonly remembered?: readonly UserLogEvent[];
 }
@@ -65,7 +65,7 @@ its last run, and how it ended or why it is held.`);
 
   async #find(job: string, flags: { readonly home?: string | undefined; readonly follow: boolean }): Promise<Found> {
     const id = parseJobId(job);
-    const wanted: Wanted = id ?? { cluster: Number(job) };
+    const wanted: WantedEnds = id ?? { cluster: Number(job) };
     if (!/^\d+(\.\d+)?$/.test(job)) return { file: job, wanted: {} };
     const whole = id ? { ids: [id] } : { clusters: [Number(job)] };
     const selection = { ...whole, limit: 1, attributes: ['UserLog', 'Iwd'] };

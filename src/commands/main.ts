@@ -7,7 +7,7 @@ import { ownPackage } from '../util/own-package.ts';
 import { condorHabits, type Flagged } from './argv.ts';
 import { errorText } from './show/error.ts';
 import { commandFor, synonymFor } from './other-words.ts';
-import { type Spoken, usageError } from './usage-error.ts';
+import { type TypedCommand, usageError } from './usage-error.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
@@ -80,7 +80,7 @@ function checkCommand(argv: readonly string[], known: readonly string[]): void {
   );
 }
 
-function commandOf(words: readonly string[], commands: Readonly<Record<string, Flagged>>): Spoken {
+function commandOf(words: readonly string[], commands: Readonly<Record<string, Flagged>>): TypedCommand {
   const [one = '', two = ''] = words.filter((word) => !word.startsWith('-'));
   const id = `${one}:${two}` in commands ? `${one}:${two}` : one;
   const flags = commands[id]?.flags ?? {};
@@ -100,7 +100,7 @@ function unknown(command: string, instead: string | undefined, known: readonly s
   });
 }
 
-function report(error: unknown, spoken: Spoken): void {
+function report(error: unknown, spoken: TypedCommand): void {
   if (error instanceof Errors.ExitError) {
     process.exitCode = error.oclif.exit ?? 1;
     return;

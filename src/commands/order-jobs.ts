@@ -2,7 +2,7 @@ import type { ActionRequest, ActionResult, Gryphus, Selection } from '../index.t
 import { GryphusCommand, word } from './command.ts';
 import { actFlag, actJson } from './json-list.ts';
 import { allFlag, constraintFlag, mustName } from './select.ts';
-import { actionLines, type Order } from './show/act.ts';
+import { actionLines, type JobOrder } from './show/act.ts';
 
 /** Flags of all commands that act on jobs. */
 export const ORDER_FLAGS = { constraint: constraintFlag, all: allFlag, json: actFlag };
@@ -18,7 +18,7 @@ interface Flags {
 /** One action on the named jobs, and its results. Status 1 if any of them failed. */
 export abstract class OrderCommand extends GryphusCommand {
   protected async order(
-    order: Order,
+    order: JobOrder,
     words: readonly string[],
     flags: Flags,
     work: (gryphus: Gryphus, target: Selection & Pick<ActionRequest, 'looked'>) => Promise<readonly ActionResult[]>,

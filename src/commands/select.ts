@@ -4,7 +4,7 @@ import { parseJobId } from '../job/ids.ts';
 import type { Selection, Selections } from '../index.ts';
 
 /** How jobs are named on the command line, with the options common to such commands. */
-export interface Named {
+export interface NamedJobs {
   readonly words: readonly string[];
   readonly constraint?: string | undefined;
   readonly all?: boolean | undefined;
@@ -22,14 +22,14 @@ export const allFlag = Flags.boolean({ aliases: ['a'], summary: 'All jobs.' });
  * What each word names: `12` a cluster, `12.3` a job, anything else a user. A constraint narrows each of them; alone,
  * it narrows all jobs. Empty if nothing was named.
  */
-export function targets({ words, constraint, all }: Named): Selection[] {
+export function targets({ words, constraint, all }: NamedJobs): Selection[] {
   const narrow = constraint === undefined ? {} : { constraint };
   if (words.length === 0) return all || constraint !== undefined ? [{ ...(all ? { all } : {}), ...narrow }] : [];
   return words.map((word) => ({ ...target(word), ...narrow }));
 }
 
 /** The targets of a command that changes jobs, joining adjacent ids; refused if it names none, or both some and all. */
-export function mustName(named: Named): Selection[] {
+export function mustName(named: NamedJobs): Selection[] {
   const found: Selection[] = [];
   for (const one of targets(named)) {
     const last = found.at(-1);
@@ -53,7 +53,7 @@ export function mustName(named: Named): Selection[] {
  * The same jobs in as few selections as possible: ids and clusters in one, and one for each user; all jobs if nothing
  * is named.
  */
-export function selections(named: Named): Selection[] {
+export function selections(named: NamedJobs): Selection[] {
   const each = targets(named);
   const ids = each.flatMap((one) => one.ids ?? []);
   const clusters = each.flatMap((one) => one.clusters ?? []);

@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 
 /** The command as typed, and the names of its flags. */
-export interface Spoken {
+export interface TypedCommand {
   readonly command: string;
   readonly flags: readonly string[];
 }
@@ -38,7 +38,7 @@ const OTHER_FLAGS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Rewords oclif's complaint, and suggests the flag that was probably meant. */
-export function usageError(error: Errors.CLIError, { command, flags }: Spoken): GryphusError {
+export function usageError(error: Errors.CLIError, { command, flags }: TypedCommand): GryphusError {
   const odd = 'flags' in error && Array.isArray(error.flags) ? String(error.flags[0]).replace(/^-+/, '') : '';
   const near = odd === '' ? undefined : nearFlag(odd.toLowerCase(), flags);
   return new GryphusError('usage', `${messageOf(error, command)}.`, {

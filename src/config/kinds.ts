@@ -1,7 +1,7 @@
 import { parseWholeExpr } from '../classad/api.ts';
 
 /** A kind of value that a configuration key may have. */
-export interface Kind<T> {
+export interface KeyKind<T> {
   /** Completes "must be …". */
   readonly says: string;
   /** What is wrong with a value that must not be shown, without showing it. */
@@ -10,13 +10,13 @@ export interface Kind<T> {
   read(raw: unknown): T | undefined;
 }
 
-export const text: Kind<string> = {
+export const text: KeyKind<string> = {
   says: 'a string',
   read: (raw) => (typeof raw === 'string' && raw !== '' ? raw : undefined),
 };
 
 /** A ClassAd expression, kept as its text. */
-export const expression: Kind<string> = {
+export const expression: KeyKind<string> = {
   says: 'a ClassAd expression (a string)',
   read: (raw) => {
     if (typeof raw !== 'string') return undefined;
@@ -30,7 +30,7 @@ export const expression: Kind<string> = {
 };
 
 /** A table of ClassAd expressions by attribute name; numbers and booleans stand for themselves. */
-export const expressions: Kind<Readonly<Record<string, string>>> = {
+export const expressions: KeyKind<Readonly<Record<string, string>>> = {
   says: 'a table of ClassAd expressions by name',
   read: (raw) => {
     if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
@@ -49,7 +49,7 @@ export const amounts = amountsBy(/^[A-Za-z_]\w*$/);
 /** The same, with dots in names, such as those of accounting groups. */
 export const namedAmounts = amountsBy(/^[A-Za-z_][\w.-]*$/);
 
-function amountsBy(names: RegExp): Kind<Readonly<Record<string, number>>> {
+function amountsBy(names: RegExp): KeyKind<Readonly<Record<string, number>>> {
   return {
     says: 'a table of numbers of at least 0 by name',
     read: (raw) => {
@@ -63,23 +63,23 @@ function amountsBy(names: RegExp): Kind<Readonly<Record<string, number>>> {
   };
 }
 
-export const flag: Kind<boolean> = {
+export const flag: KeyKind<boolean> = {
   says: 'true or false',
   read: (raw) => (typeof raw === 'boolean' ? raw : undefined),
 };
 
-export const texts: Kind<readonly string[]> = {
+export const texts: KeyKind<readonly string[]> = {
   says: 'a list of strings',
   read: (raw) => (Array.isArray(raw) && raw.every((one) => typeof one === 'string') ? raw : undefined),
 };
 
 /** True or false for all, or a list of names for which it is true. */
-export const flagOrTexts: Kind<boolean | readonly string[]> = {
+export const flagOrTexts: KeyKind<boolean | readonly string[]> = {
   says: 'true, false or a list of strings',
   read: (raw) => flag.read(raw) ?? texts.read(raw),
 };
 
-export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): Kind<number> {
+export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): KeyKind<number> {
   const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
   return {
     says: `a whole number ${range}`,
@@ -88,21 +88,21 @@ export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): 
   };
 }
 
-export function real(least: number): Kind<number> {
+export function real(least: number): KeyKind<number> {
   return {
     says: `a number of at least ${least}`,
     read: (raw) => (typeof raw === 'number' && Number.isFinite(raw) && raw >= least ? raw : undefined),
   };
 }
 
-export function oneOf<const T extends string>(words: readonly T[]): Kind<T> {
+export function oneOf<const T extends string>(words: readonly T[]): KeyKind<T> {
   return {
     says: `one of ${words.map((word) => `"${word}"`).join(', ')}`,
     read: (raw) => words.find((word) => word === raw),
   };
 }
 
-export function someOf<const T extends string>(words: readonly T[]): Kind<readonly T[]> {
+export function someOf<const T extends string>(words: readonly T[]): KeyKind<readonly T[]> {
   return {
     says: `a list of ${words.map((word) => `"${word}"`).join(', ')}`,
     read: (raw) => {
@@ -116,7 +116,7 @@ export function someOf<const T extends string>(words: readonly T[]): Kind<readon
 const SECONDS: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
 
 /** Seconds. `"1h30m"`, `"500ms"`, or a bare number of seconds. */
-export const duration: Kind<number> = {
+export const duration: KeyKind<number> = {
   says: 'a time like "30s", "5m", "1h30m" or "7d"',
   read: (raw) => {
     if (typeof raw === 'number') return Number.isFinite(raw) && raw >= 0 ? raw : undefined;
@@ -129,7 +129,7 @@ export const duration: Kind<number> = {
 };
 
 /** A list of seconds. */
-export const durations: Kind<readonly number[]> = {
+export const durations: KeyKind<readonly number[]> = {
   says: 'a list of times like ["7d", "1d", "1h"]',
   read: (raw) => {
     if (!Array.isArray(raw)) return undefined;
@@ -141,7 +141,7 @@ export const durations: Kind<readonly number[]> = {
 const BYTES: Readonly<Record<string, number>> = { '': 1, K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
 
 /** Bytes; K, M, G, T are powers of 1024. */
-export const size: Kind<number> = {
+export const size: KeyKind<number> = {
   says: 'a size like "500M" or "10G"',
   read: (raw) => {
     if (typeof raw === 'number') return Number.isSafeInteger(raw) && raw >= 0 ? raw : undefined;
@@ -151,7 +151,7 @@ export const size: Kind<number> = {
 };
 
 /** Unix seconds. A date without a time means the end of that day, UTC, so that the day itself is included. */
-export const moment: Kind<number> = {
+export const moment: KeyKind<number> = {
   says: 'a time like 2026-12-31 or 2026-12-31T18:00:00Z',
   read: (raw) => {
     const written = raw instanceof Date ? raw.toISOString() : typeof raw === 'string' ? raw.trim() : '';
@@ -166,7 +166,7 @@ export const moment: Kind<number> = {
 };
 
 /** An absolute path; `~/` is the home directory. */
-export const path: Kind<string> = {
+export const path: KeyKind<string> = {
   says: 'an absolute path, or one that begins with ~/',
   read: (raw) => (typeof raw === 'string' && /^(\/|~\/)[^\0]*$/.test(raw) ? raw : undefined),
 };

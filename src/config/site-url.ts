@@ -1,6 +1,6 @@
 import { GryphusError } from '../errors.ts';
 import { formatGramContact, type GramTarget, parseGramContact } from './gram-resource.ts';
-import type { Kind } from './kinds.ts';
+import type { KeyKind } from './kinds.ts';
 
 /** How a site is reached: on this machine, by ssh to a host (or `~/.ssh/config` alias), or as a GRAM service. */
 export type SiteTarget =
@@ -66,7 +66,7 @@ function bad(url: string, what: string): GryphusError {
 }
 
 /** The `url` of a site's file. */
-export const siteUrl: Kind<string> = {
+export const siteUrl: KeyKind<string> = {
   says: '"local", "ssh://user@host:port" or a Host of your ~/.ssh/config',
   hides: (raw) => (typeof raw === 'string' ? passwordIn(raw) : undefined),
   read: (raw) => {

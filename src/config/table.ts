@@ -1,10 +1,10 @@
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
-import type { Kind } from './kinds.ts';
+import type { KeyKind } from './kinds.ts';
 
 /** One key of a configuration file. */
 export interface Entry<T> {
-  readonly kind: Kind<T>;
+  readonly kind: KeyKind<T>;
   /** As a user would write it in TOML; if absent, the key has no default value. */
   readonly preset: unknown;
   readonly doc: string;
@@ -14,9 +14,13 @@ export interface Entry<T> {
 export type Table = Readonly<Record<string, Entry<unknown>>>;
 export type Values<T extends Table> = { readonly [K in keyof T]: T[K] extends Entry<infer V> ? V : never };
 
-export function entry<T>(kind: Kind<T>, preset: string | number | boolean | readonly string[], doc: string): Entry<T>;
-export function entry<T>(kind: Kind<T>, preset: undefined, doc: string): Entry<T | undefined>;
-export function entry<T>(kind: Kind<T>, preset: unknown, doc: string): Entry<T | undefined> {
+export function entry<T>(
+  kind: KeyKind<T>,
+  preset: string | number | boolean | readonly string[],
+  doc: string,
+): Entry<T>;
+export function entry<T>(kind: KeyKind<T>, preset: undefined, doc: string): Entry<T | undefined>;
+export function entry<T>(kind: KeyKind<T>, preset: unknown, doc: string): Entry<T | undefined> {
   return { kind, preset, doc };
 }
 

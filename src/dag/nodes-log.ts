@@ -3,7 +3,7 @@ import { quoted } from '../job/values.ts';
 import { NO_CPU, type UserLogBody, type UserLogEvent } from '../user-log/event.ts';
 import { printUserLog } from '../user-log/text.ts';
 import { NOOP_ID } from './engine/status.ts';
-import type { Ending } from './engine/messages.ts';
+import type { NodeJobEnd } from './engine/messages.ts';
 import type { JobLogEvent } from './manager/world.ts';
 
 const SPENT = { runRemote: NO_CPU, runLocal: NO_CPU, sent: 0, received: 0 };
@@ -85,6 +85,6 @@ function usageOf(usage: Readonly<Record<string, string>>) {
   return { ...spentOf(ad), ...spentInAllOf(ad), ...(known ? { resources: resourcesOf(ad) } : {}) };
 }
 
-function endingOf(end: Ending): { readonly exitCode: number } | { readonly signal: number } {
+function endingOf(end: NodeJobEnd): { readonly exitCode: number } | { readonly signal: number } {
   return 'code' in end ? { exitCode: end.code } : { signal: end.signal };
 }

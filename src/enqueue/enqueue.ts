@@ -4,7 +4,7 @@ import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
-import { type Cluster, fullAds, parseSubmit, type SubmitRequest as Description } from '../submit/api.ts';
+import { type Cluster, fullAds, parseSubmit, type ParseRequest as Description } from '../submit/api.ts';
 import { localWorld } from '../submit/local-world.ts';
 import { LogCheck } from './log-check.ts';
 import { proxyCheck } from './proxy-check.ts';

@@ -4,8 +4,8 @@ import { readOwner } from '../site/exit-record.ts';
 import type { Chunk, Follow, Report } from '../site/contract.ts';
 import type { StreamName } from '../staging/streams.ts';
 import { HOME_FILES, liveFile } from './gass-handler.ts';
-import { isOver, classify, type Verdict, NOTHING_SEEN, type Seen } from './classify.ts';
-import { type Message, numberOf, STATE } from './protocol.ts';
+import { isOver, classify, type GramVerdict, NOTHING_SEEN, type GramSeen } from './classify.ts';
+import { type GramMessage, numberOf, STATE } from './protocol.ts';
 import { readResults } from './results.ts';
 import type { GramRecord, GramStore } from './store.ts';
 import { readAt } from './tar.ts';
@@ -17,7 +17,7 @@ const MOST_STREAMED = 1 << 20;
 const RESULTS_MS = 30_000;
 
 interface Entry {
-  seen: Seen;
+  seen: GramSeen;
   report: Report | undefined;
   /** The number of its last change, by which callers ask for news. */
   changed: number;
@@ -43,12 +43,12 @@ export class Attempts {
     return this.#changes;
   }
 
-  seen(key: AttemptKey): Seen {
+  seen(key: AttemptKey): GramSeen {
     return this.#entry(key).seen;
   }
 
   /** Takes what GRAM says about the job in a reply or a callback. */
-  hear(key: AttemptKey, message: Message): void {
+  hear(key: AttemptKey, message: GramMessage): void {
     const state = numberOf(message, 'status');
     if (state === 0) return;
     const callback = message.fields.has('job-manager-url');
@@ -61,7 +61,7 @@ export class Attempts {
   }
 
   /** Records what was learnt about an attempt, and looks at what it has sent home. */
-  note(key: AttemptKey, change: Partial<Seen>): void {
+  note(key: AttemptKey, change: Partial<GramSeen>): void {
     const entry = this.#entry(key);
     entry.seen = { ...entry.seen, ...change };
     entry.overAt = isOver(entry.seen.state) ? (entry.overAt ?? performance.now()) : undefined;
@@ -75,7 +75,7 @@ export class Attempts {
     this.#classify(key, entry);
   }
 
-  verdict(key: AttemptKey): Verdict {
+  verdict(key: AttemptKey): GramVerdict {
     const record = this.#store.get(key);
     return record ? classify(record, this.#entry(key).seen) : { report: undefined };
   }
@@ -149,7 +149,7 @@ export class Attempts {
     return entry;
   }
 
-  #owner(key: AttemptKey): Partial<Seen> {
+  #owner(key: AttemptKey): Partial<GramSeen> {
     const path = this.#store.path(key, HOME_FILES.owner);
     return existsSync(path) ? { owner: readOwner(readFileSync(path, 'utf8').trim()) } : {};
   }
@@ -164,7 +164,7 @@ export class Attempts {
 }
 
 /** The attempt that a callback is about: the path of its contact survives restarts of the job manager. */
-export function attemptOf(message: Message, records: readonly GramRecord[]): GramRecord | undefined {
+export function attemptOf(message: GramMessage, records: readonly GramRecord[]): GramRecord | undefined {
   const url = message.fields.get('job-manager-url');
   if (url === undefined || !URL.canParse(url)) return undefined;
   const { pathname } = new URL(url);

@@ -5,7 +5,7 @@ import { STATE } from './protocol.ts';
 import type { GramRecord } from './store.ts';
 
 /** What is known of an attempt now; none of it needs to survive a restart. */
-export interface Seen {
+export interface GramSeen {
   /** The job's state according to GRAM; 0 if it has not been asked yet. */
   readonly state: number;
   /** Why the job failed: GRAM's error number. */
@@ -27,7 +27,7 @@ export interface Seen {
   readonly waited: boolean;
 }
 
-export const NOTHING_SEEN: Seen = {
+export const NOTHING_SEEN: GramSeen = {
   state: 0,
   failure: 0,
   adapter: '',
@@ -45,12 +45,12 @@ export const NOTHING_SEEN: Seen = {
  * the results again; `wait`: they may be on their way; `give-up`: the job never started, so GRAM's record of it is
  * ended and it is submitted again.
  */
-export type Action = 'revive' | 'deliver' | 'give-up' | 'wait';
+export type GramAction = 'revive' | 'deliver' | 'give-up' | 'wait';
 
-export interface Verdict {
+export interface GramVerdict {
   /** `undefined`: the site does not know the attempt. */
   readonly report: Report | undefined;
-  readonly action?: Action;
+  readonly action?: GramAction;
 }
 
 /** How gram-job.sh begins its message when it did not start the program. */
@@ -61,7 +61,7 @@ const MOST_LOSSES = 3;
 const MOST_DELIVERIES = 60;
 
 /** What GRAM's answers mean for an attempt. Pure and total. */
-export function classify(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: Seen): Verdict {
+export function classify(record: Pick<GramRecord, 'key' | 'phase' | 'losses'>, seen: GramSeen): GramVerdict {
   const { key } = record;
   if (record.phase === 'lost') return { report: { key, is: 'lost', why: 'the site could not start it' } };
   if (seen.exit !== undefined && (isOver(seen.state) || seen.gone)) return { report: ended(key, seen.exit.ending) };
@@ -91,7 +91,7 @@ export function isOver(state: number): boolean {
   return state === STATE.done || state === STATE.failed;
 }
 
-function running({ key }: Pick<GramRecord, 'key'>, { owner }: Seen): Report {
+function running({ key }: Pick<GramRecord, 'key'>, { owner }: GramSeen): Report {
   return {
     key,
     is: 'running',
@@ -101,7 +101,7 @@ function running({ key }: Pick<GramRecord, 'key'>, { owner }: Seen): Report {
 }
 
 /** GRAM has finished the job, but its results have not arrived. */
-function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict {
+function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: GramSeen): GramVerdict {
   if (seen.message.startsWith(NOT_BEGUN)) return notBegun(record, seen, seen.message);
   if (seen.state === STATE.failed && seen.retried < MOST_DELIVERIES) {
     return { report: running(record, seen), action: 'deliver' };
@@ -114,7 +114,7 @@ function delivered(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verd
 }
 
 /** Submits the job again unless that has already failed a few times. */
-function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen, message: string): Verdict {
+function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: GramSeen, message: string): GramVerdict {
   const { key, losses } = record;
   if (losses >= MOST_LOSSES) return { report: bySite(record, seen, 'cannot-start', message) };
   return {
@@ -123,7 +123,7 @@ function notBegun(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen, messag
   };
 }
 
-function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict {
+function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: GramSeen): GramVerdict {
   const { failure } = seen;
   const { key } = record;
   const message = failureMessage(seen);
@@ -140,13 +140,13 @@ function failed(record: Pick<GramRecord, 'key' | 'losses'>, seen: Seen): Verdict
   return { report: bySite(record, seen, 'cannot-start', failure === 0 ? 'the batch system ended it' : message) };
 }
 
-function failureMessage({ failure, adapter }: Seen): string {
+function failureMessage({ failure, adapter }: GramSeen): string {
   return adapter === '' ? gramMessage(failure) : `${gramMessage(failure)}: ${adapter}`;
 }
 
 type Cause = (Ending['how'] & { kind: 'by-site' })['cause'];
 
-function bySite({ key }: Pick<GramRecord, 'key'>, { owner }: Seen, cause: Cause, message: string): Report {
+function bySite({ key }: Pick<GramRecord, 'key'>, { owner }: GramSeen, cause: Cause, message: string): Report {
   return ended(key, {
     how: { kind: 'by-site', cause, message },
     ...(owner?.host === undefined ? {} : { host: owner.host }),

@@ -13,7 +13,7 @@ import {
   frame,
   jobQuery,
   jobRequest,
-  type Message,
+  type GramMessage,
   numberOf,
   readFields,
   readHead,
@@ -88,19 +88,19 @@ export class GramClient {
   }
 
   /** `undefined`: nothing listens at the job's contact, or the job is unknown there. */
-  query(credential: Credential, contact: string, query: string): Promise<Message | undefined> {
+  query(credential: Credential, contact: string, query: string): Promise<GramMessage | undefined> {
     return this.#manager(credential, contact, async (wire, path, host) => {
       await wire.send(frame(path, host, jobQuery(query)));
       return await readMessage(wire);
     });
   }
 
-  signal(credential: Credential, contact: string, signal: Signal, argument = ''): Promise<Message | undefined> {
+  signal(credential: Credential, contact: string, signal: Signal, argument = ''): Promise<GramMessage | undefined> {
     return this.query(credential, contact, signalQuery(signal, argument));
   }
 
   /** Gives the running job manager a fresh proxy, which also replaces the job's own. */
-  renew(credential: Credential, contact: string): Promise<Message | undefined> {
+  renew(credential: Credential, contact: string): Promise<GramMessage | undefined> {
     return this.#manager(credential, contact, async (wire, path, host) => {
       await wire.send(frame(path, host, jobQuery('renew')));
       const head = readHead((await wire.upTo('\r\n\r\n', LARGEST_HEAD)).toString('latin1'));
@@ -122,7 +122,7 @@ export class GramClient {
     });
   }
 
-  async #toService(credential: Credential, body: string): Promise<Message> {
+  async #toService(credential: Credential, body: string): Promise<GramMessage> {
     const { target } = this.#options;
     return await this.#gatekeeper(credential, async (wire) => {
       await greet(wire, 'D');
@@ -177,7 +177,7 @@ export class GramClient {
     return `The gatekeeper ${host}:${port}`;
   }
 
-  #admit({ http }: Message): void {
+  #admit({ http }: GramMessage): void {
     if (http === 200) return;
     if (http === 403) {
       throw new GryphusError(
@@ -218,7 +218,7 @@ function token(bytes: Uint8Array): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-async function readMessage(wire: Wire): Promise<Message> {
+async function readMessage(wire: Wire): Promise<GramMessage> {
   const head = readHead((await wire.upTo('\r\n\r\n', LARGEST_HEAD)).toString('latin1'));
   if (head === undefined || head.length > LARGEST_BODY) throw wire.nonsense();
   return { http: head.http, fields: readFields((await wire.bytes(head.length)).toString('utf8')) };

@@ -4,14 +4,14 @@ import type { GramClient, Requested } from './client.ts';
 import type { GramCredentials } from './credentials.ts';
 import { GRAM_ERROR } from './errors.ts';
 import { jobScript, sharedBlobs } from './package.ts';
-import { type Message, numberOf, signalQuery } from './protocol.ts';
+import { type GramMessage, numberOf, signalQuery } from './protocol.ts';
 import { jobRsl, stdioRsl } from './rsl.ts';
 import type { GramRecord, GramStore } from './store.ts';
 
 /** The result of an exchange about one job: GRAM's answer, or that the site does not know the job. */
-export type Answer = { readonly is: 'answer'; readonly message: Message } | { readonly is: 'gone' };
+export type GramAnswer = { readonly is: 'answer'; readonly message: GramMessage } | { readonly is: 'gone' };
 
-const GONE: Answer = { is: 'gone' };
+const GONE: GramAnswer = { is: 'gone' };
 
 export interface ConversationOptions {
   readonly client: GramClient;
@@ -56,12 +56,12 @@ export class Conversation {
     return asked;
   }
 
-  async status(record: GramRecord): Promise<Answer> {
+  async status(record: GramRecord): Promise<GramAnswer> {
     return this.#say(record, 'status');
   }
 
   /** Sent only to the job manager that was asked for the job; `gone`: it no longer exists. */
-  async commit({ proxy, contact }: GramRecord): Promise<Answer> {
+  async commit({ proxy, contact }: GramRecord): Promise<GramAnswer> {
     const { client, credentials } = this.#options;
     if (contact === undefined) return GONE;
     const message = await client.signal(credentials.get(proxy), contact, 'commitRequest');
@@ -70,12 +70,12 @@ export class Conversation {
     return { is: 'answer', message };
   }
 
-  async cancel(record: GramRecord): Promise<Answer> {
+  async cancel(record: GramRecord): Promise<GramAnswer> {
     return this.#say(record, 'cancel');
   }
 
   /** Makes the site forget the job. */
-  async end(record: GramRecord): Promise<Answer> {
+  async end(record: GramRecord): Promise<GramAnswer> {
     return this.#say(record, signalQuery('commitEnd'));
   }
 
@@ -97,7 +97,7 @@ export class Conversation {
   }
 
   /** Starts a new job manager for a job whose own is silent, has stopped, or could not send the results. */
-  revive(record: GramRecord): Promise<Answer> {
+  revive(record: GramRecord): Promise<GramAnswer> {
     const mine = this.#reviving.then(
       () => this.#revive(record),
       () => this.#revive(record),
@@ -106,7 +106,7 @@ export class Conversation {
     return mine;
   }
 
-  async #say(record: GramRecord, query: string): Promise<Answer> {
+  async #say(record: GramRecord, query: string): Promise<GramAnswer> {
     const { client, credentials, store } = this.#options;
     if (record.contact === undefined) return GONE;
     const message = await client.query(credentials.get(record.proxy), record.contact, query);
@@ -121,7 +121,7 @@ export class Conversation {
     return again && !isUnknown(again) ? { is: 'answer', message: again } : GONE;
   }
 
-  async #revive(record: GramRecord): Promise<Answer> {
+  async #revive(record: GramRecord): Promise<GramAnswer> {
     const found = await this.#served(record);
     if (found) return found;
     const { client, credentials, store, origin } = this.#options;
@@ -154,7 +154,7 @@ export class Conversation {
    * A job manager restarted for another job has read all jobs' state files: this job may be at the same path on its
    * port.
    */
-  async #served(record: GramRecord): Promise<Answer | undefined> {
+  async #served(record: GramRecord): Promise<GramAnswer | undefined> {
     const { client, credentials, store } = this.#options;
     if (record.contact === undefined || this.#living === undefined) return undefined;
     if (originOf(record.contact) === this.#living) return undefined;
@@ -174,6 +174,6 @@ function originOf(contact: string): string {
   return new URL(contact).origin;
 }
 
-function isUnknown(message: Message): boolean {
+function isUnknown(message: GramMessage): boolean {
   return numberOf(message, 'failure-code') === GRAM_ERROR.contactNotFound;
 }

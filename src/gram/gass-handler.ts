@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { jobPackage, jobScript, sharedBlobs } from './package.ts';
 import type { GassHandler, Readable, Writable } from './gass-server.ts';
-import type { Message } from './protocol.ts';
+import type { GramMessage } from './protocol.ts';
 import { type GramRecord, type GramStore, isPromised } from './store.ts';
 import { tarBytes, type TarEntry, tarStream } from './tar.ts';
 
@@ -16,7 +16,7 @@ export interface GassHandlerOptions {
   readonly store: GramStore;
   /** Called when something of this attempt has arrived. */
   readonly came: (record: GramRecord) => void;
-  readonly news: (message: Message) => void;
+  readonly news: (message: GramMessage) => void;
 }
 
 /**

@@ -11,7 +11,7 @@ import { verifyPeer } from '../credentials/gsi/peer.ts';
 import type { Credential } from '../credentials/x509/proxy-file.ts';
 import type { Trust } from '../credentials/x509/trust.ts';
 import { asError, GryphusError } from '../errors.ts';
-import { type Message, readFields } from './protocol.ts';
+import { type GramMessage, readFields } from './protocol.ts';
 
 /** What can be read at a path: its length and its bytes. */
 export interface Readable {
@@ -32,7 +32,7 @@ export interface GassHandler {
   read(path: string): Promise<Readable | undefined>;
   write(path: string): Writable | undefined;
   /** Receives a job manager's callback about a job. */
-  news(message: Message): void;
+  news(message: GramMessage): void;
 }
 
 export interface GassOptions {

@@ -19,7 +19,7 @@ const SIGNAL = { commitRequest: 5, stdioUpdate: 7, commitEnd: 10 } as const;
 export type Signal = keyof typeof SIGNAL;
 
 /** A reply or a callback: its HTTP status and its attributes. */
-export interface Message {
+export interface GramMessage {
   readonly http: number;
   readonly fields: ReadonlyMap<string, string>;
 }
@@ -72,7 +72,7 @@ export function readHead(head: string): { readonly http: number; readonly length
 }
 
 /** A numeric attribute; 0 if it is missing. */
-export function numberOf(message: Message, name: string): number {
+export function numberOf(message: GramMessage, name: string): number {
   const value = Number(message.fields.get(name) ?? 0);
   return Number.isInteger(value) ? value : 0;
 }

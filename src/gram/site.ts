@@ -27,7 +27,7 @@ import { openGassHandler, HOME_FILES, liveFile } from './gass-handler.ts';
 import { GassPost } from './gass-post.ts';
 import { inParallel } from './in-parallel.ts';
 import { isOver } from './classify.ts';
-import type { Message } from './protocol.ts';
+import type { GramMessage } from './protocol.ts';
 import { readResults, unpack, unpackStreams } from './results.ts';
 import { type GramRecord, GramStore, isPromised } from './store.ts';
 import { commit, prepare } from './submit.ts';
@@ -311,7 +311,7 @@ class Gt2Site implements AuditableSite {
     return origin === this.#origin && change !== undefined ? Number(change) : undefined;
   }
 
-  #received(message: Message): void {
+  #received(message: GramMessage): void {
     const record = attemptOf(message, this.#store.all());
     if (record === undefined) return;
     this.#attempts.hear(record.key, message);

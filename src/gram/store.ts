@@ -24,7 +24,7 @@ import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
  * arrived. `lost`: it will never start and can be asked for again.
  */
 const PHASES = ['new', 'asked', 'committing', 'committed', 'lost'] as const;
-export type Phase = (typeof PHASES)[number];
+export type GramPhase = (typeof PHASES)[number];
 
 const RECORD = z.object({
   key: z.string(),

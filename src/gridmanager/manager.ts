@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
-import type { Lease, Queue, Work, Worker } from '../queue/api.ts';
+import type { Lease, Queue, Work, WorkRunner } from '../queue/api.ts';
 import { BROKER, CAPACITY_WANTED, type ConnectionView, FOLLOWED, SITE_BACKOFF, SITE_STATUS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
@@ -76,7 +76,7 @@ export class GridManager {
   readonly #pauses = new Pauses();
   readonly #troubles: Troubles;
   #lease: Lease | undefined;
-  #worker: Worker | undefined;
+  #worker: WorkRunner | undefined;
   readonly #census: Census;
   #busyAt: number;
   #end: (reason: Error | undefined) => void = () => undefined;

@@ -82,7 +82,7 @@ export function valueText(attrs: Attrs, text: string): string | undefined {
   return value === undefined || value instanceof ErrorValue ? undefined : printValue(value, 'old');
 }
 
-export type Kind = 'string' | 'number' | 'boolean' | 'undefined' | 'error' | 'list' | 'other';
+export type ValueKind = 'string' | 'number' | 'boolean' | 'undefined' | 'error' | 'list' | 'other';
 
 /**
  * The type of an expression's value in a job's ad with the changes `about`; `missing`: the expression is just the name
@@ -92,7 +92,7 @@ export function whatItIs(
   attrs: Attrs,
   text: string,
   about: AttrTexts,
-): { readonly kind: Kind; readonly missing?: string } {
+): { readonly kind: ValueKind; readonly missing?: string } {
   const ad = withEdits(attrs, about);
   const value = evaluate(expression(text), { my: ad });
   const bare = /^(?:MY\.)?([A-Za-z_]\w*)$/i.exec(text.trim())?.[1];
@@ -101,7 +101,7 @@ export function whatItIs(
   return { kind: kindOf(value) };
 }
 
-function kindOf(value: Value): Kind {
+function kindOf(value: Value): ValueKind {
   if (value === undefined) return 'undefined';
   if (typeof value === 'string') return 'string';
   if (typeof value === 'boolean') return 'boolean';

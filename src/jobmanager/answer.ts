@@ -1,7 +1,7 @@
 import { type ByteReader, TooLong } from './byte-reader.ts';
 
 /** A complete answer of the JobManager: its lines in order, and the raw bytes that some of them announced. */
-export interface Answer {
+export interface SiteAnswer {
   readonly lines: readonly AnswerLine[];
   readonly status: number;
 }
@@ -45,7 +45,7 @@ const KIND = /^([a-z+-][a-z-]*)(?: (.*))?$/s;
  * Reads up to the `end` line of request `id` (protocol: jobmanager.sh). Rejects with TooLong if a site sends more than
  * any honest one would, with NotOurs if it sends something else.
  */
-export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink): Promise<Answer> {
+export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink): Promise<SiteAnswer> {
   const lines: AnswerLine[] = [];
   let kept = 0;
   /** Since the last file of the sink. */

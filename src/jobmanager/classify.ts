@@ -1,6 +1,6 @@
 import type { Backend, Verdict } from '../backends/contract.ts';
 import type { Ending, Report, SiteCause } from '../site/contract.ts';
-import { type Entry, presentLine, type QueueLine } from './entry.ts';
+import { type ViewEntry, presentLine, type QueueLine } from './entry.ts';
 import type { Owner } from '../site/exit-record.ts';
 
 /**
@@ -8,11 +8,11 @@ import type { Owner } from '../site/exit-record.ts';
  * queue soon. `account`: query the accounting. `list`: read the attempts' own records again. `prune`: remove copies
  * that must not run from the queue. `close`: take the lock of the next run, so that the site cannot run it once more.
  */
-export type Action = 'fence' | 'close' | 'look' | 'account' | 'list' | 'prune';
+export type ViewAction = 'fence' | 'close' | 'look' | 'account' | 'list' | 'prune';
 
 export interface Assessment {
   readonly report: Report;
-  readonly action?: Action;
+  readonly action?: ViewAction;
   /** The assessment may change merely as time passes. */
   readonly restless?: boolean;
 }
@@ -30,7 +30,7 @@ const RECORD_MS = 3000;
  * What the site's information means for an attempt, given what is known at `now` and the queue's last good answer at
  * `lookedAt` (milliseconds). Pure and total.
  */
-export function classify(entry: Entry, backend: Backend, now: number, lookedAt: number): Assessment {
+export function classify(entry: ViewEntry, backend: Backend, now: number, lookedAt: number): Assessment {
   if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
   const line = presentLine(entry);
   if (entry.exit !== undefined)
@@ -42,7 +42,7 @@ export function classify(entry: Entry, backend: Backend, now: number, lookedAt: 
 
 /** Before the end of what the site may run again is believed, it can run no more. What ended by itself it leaves alone. */
 function closing(
-  entry: Entry,
+  entry: ViewEntry,
   line: QueueLine | undefined,
   backend: Backend,
   found: Assessment,
@@ -58,14 +58,14 @@ function closing(
 }
 
 /** The site ended its run, has it in its queue, and will run it again: the wrapper sees to it that the former run is over. */
-function isBack(entry: Entry, line: QueueLine | undefined, backend: Backend): line is QueueLine {
+function isBack(entry: ViewEntry, line: QueueLine | undefined, backend: Backend): line is QueueLine {
   if (!backend.runsAgain || entry.cancelled || entry.closed || isSecondOfSameJob(entry)) return false;
   return line?.entry.is === 'waiting' || (entry.backInQueue && line?.entry.is === 'running');
 }
 
 /** The program ended. If a signal was involved, the batch system may know who sent it. */
 function classifyExit(
-  entry: Entry,
+  entry: ViewEntry,
   line: QueueLine | undefined,
   backend: Backend,
   now: number,
@@ -100,7 +100,7 @@ function classifyExit(
 }
 
 /** Without a known sender, as when a server keeps no history, a signal at the time limit came from the batch system. */
-function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
+function outOfTime({ limit }: ViewEntry, ending: Ending): Ending | undefined {
   const { startedAt, endedAt } = ending;
   if (limit === undefined || startedAt === undefined || endedAt === undefined || endedAt - startedAt < limit)
     return undefined;
@@ -109,7 +109,7 @@ function outOfTime({ limit }: Entry, ending: Ending): Ending | undefined {
 
 /** The lock is taken, so the program may have started and must not be started again. */
 function classifyStarted(
-  entry: Entry,
+  entry: ViewEntry,
   line: QueueLine | undefined,
   backend: Backend,
   now: number,
@@ -168,7 +168,7 @@ function classifyStarted(
 
 /** The lock is free, or taken by us. */
 function classifyUnstarted(
-  entry: Entry,
+  entry: ViewEntry,
   line: QueueLine | undefined,
   backend: Backend,
   now: number,
@@ -211,7 +211,7 @@ function classifyUnstarted(
 }
 
 /** Nothing of the present submission can start any more; decides whether the site wanted that. */
-function fenced(entry: Entry, line: QueueLine | undefined): Assessment {
+function fenced(entry: ViewEntry, line: QueueLine | undefined): Assessment {
   if (entry.cancelled) return bySite(entry, 'cancelled', 'it was cancelled before it started');
   const state = line?.entry;
   if (state?.is === 'held' && state.never) return { ...bySite(entry, 'unsatisfiable', state.message), action: 'prune' };
@@ -227,7 +227,7 @@ function fenced(entry: Entry, line: QueueLine | undefined): Assessment {
 const WANTED: ReadonlySet<string> = new Set(['cancelled', 'deadline', 'timeout', 'out-of-memory']);
 
 /** A second copy with the same batch id found the lock: the site restarted the job, so its first run is over. */
-function isSecondOfSameJob(entry: Entry): boolean {
+function isSecondOfSameJob(entry: ViewEntry): boolean {
   const id = entry.second?.batchId;
   return id !== undefined && id === entry.owner?.batchId;
 }
@@ -259,11 +259,11 @@ function blame(ending: Ending, verdict: Verdict): Ending {
   return { ...ending, how: { kind: 'by-site', cause: verdict.by, message: verdict.message }, message: status };
 }
 
-function ended(entry: Entry, ending: Ending): Assessment {
+function ended(entry: ViewEntry, ending: Ending): Assessment {
   return { report: { key: entry.key, is: 'ended', ...ending, ...runOf(entry) } };
 }
 
-function bySite(entry: Entry, cause: SiteCause, message: string): Assessment {
+function bySite(entry: ViewEntry, cause: SiteCause, message: string): Assessment {
   const { owner } = entry;
   return ended(entry, {
     how: { kind: 'by-site', cause, message },
@@ -272,7 +272,7 @@ function bySite(entry: Entry, cause: SiteCause, message: string): Assessment {
   });
 }
 
-function running(entry: Entry, line: QueueLine | undefined): { report: Report } {
+function running(entry: ViewEntry, line: QueueLine | undefined): { report: Report } {
   const batchId = line?.batchId ?? entry.batchId;
   const host = entry.owner?.host ?? (line?.entry.is === 'running' ? line.entry.host : undefined);
   const since = entry.owner?.startedAt;
@@ -285,24 +285,24 @@ function running(entry: Entry, line: QueueLine | undefined): { report: Report } 
   return { report: { key: entry.key, is: 'running', ...known } };
 }
 
-function runOf({ owner }: Entry): { run?: number } {
+function runOf({ owner }: ViewEntry): { run?: number } {
   return owner !== undefined && owner.run > 0 ? { run: owner.run } : {};
 }
 
-function asking(entry: Entry, line: QueueLine | undefined, { host }: Owner): { report: Report } {
+function asking(entry: ViewEntry, line: QueueLine | undefined, { host }: Owner): { report: Report } {
   const batchId = line?.batchId ?? entry.batchId;
   return { report: { key: entry.key, is: 'asking', ...(batchId && { batchId }), ...(host && { host }) } };
 }
 
-function queued(entry: Entry, line: QueueLine | undefined, why?: string): { report: Report } {
+function queued(entry: ViewEntry, line: QueueLine | undefined, why?: string): { report: Report } {
   const batchId = line?.batchId ?? entry.batchId;
   return { report: { key: entry.key, is: 'queued', ...(batchId && { batchId }), ...(why && { why }) } };
 }
 
-function unclear(entry: Entry, message: string): Assessment {
+function unclear(entry: ViewEntry, message: string): Assessment {
   return { report: { key: entry.key, is: 'unclear', message } };
 }
 
-function askable(entry: Entry): boolean {
+function askable(entry: ViewEntry): boolean {
   return (entry.owner?.batchId ?? entry.batchId) !== undefined;
 }

@@ -12,7 +12,7 @@ export interface QueueLine {
 }
 
 /** Everything known about one attempt at a site: its directory, its lines in the queue, and how certain that is. */
-export interface Entry {
+export interface ViewEntry {
   readonly key: AttemptKey;
   /** The highest intended submission; 0: only prepared. */
   submission: number;
@@ -56,7 +56,7 @@ export interface Entry {
   changed: number;
 }
 
-export function newEntry(key: AttemptKey): Entry {
+export function newEntry(key: AttemptKey): ViewEntry {
   return {
     key,
     submission: 0,
@@ -102,7 +102,7 @@ export function runUnknown() {
 }
 
 /** The line that counts for the present submission: that of the copy with the lock, otherwise a live one. */
-export function presentLine(entry: Entry): QueueLine | undefined {
+export function presentLine(entry: ViewEntry): QueueLine | undefined {
   const copies = entry.queue.get(entry.submission);
   if (copies === undefined) return undefined;
   const own = entry.owner?.batchId ?? entry.batchId;

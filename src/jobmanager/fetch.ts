@@ -11,7 +11,7 @@ import { keepFloor } from '../staging/disk-floor.ts';
 import { makeParents, partOf, within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { shellQuote } from '../util/shell-quote.ts';
-import type { Answer } from './answer.ts';
+import type { SiteAnswer } from './answer.ts';
 import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
@@ -165,7 +165,7 @@ function outcome(site: JobManagerContext, { request, files, missing, odd, troubl
 type FileMode = Pick<FetchedFile, 'executable' | 'mode'>;
 
 /** Modes by the names in the answer. The streams' modes are ours. */
-function modes(answer: Answer): (name: string) => FileMode {
+function modes(answer: SiteAnswer): (name: string) => FileMode {
   const executables = new Set(answerFields(answer, 'executable').flat());
   const chosen = new Map<string, number>();
   for (const [bit = '', name = ''] of answerFields(answer, 'bit')) {

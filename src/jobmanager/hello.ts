@@ -1,11 +1,11 @@
 import { GryphusError } from '../errors.ts';
 import { parseMark, type QueueMark } from '../job/mark.ts';
 import type { SiteFacts } from '../site/contract.ts';
-import type { Answer } from './answer.ts';
+import type { SiteAnswer } from './answer.ts';
 import { percentDecode } from '../site/escape.ts';
 
 /** What the JobManager reports about its site at start. */
-export function readFacts(hello: Answer, batch: string): SiteFacts {
+export function readFacts(hello: SiteAnswer, batch: string): SiteFacts {
   const facts = factsOf(hello);
   const disk = Number(facts.get('disk'));
   return {
@@ -21,7 +21,7 @@ export function readFacts(hello: Answer, batch: string): SiteFacts {
 }
 
 /** Our directory at the site, absolute. */
-export function homeOf(hello: Answer): string {
+export function homeOf(hello: SiteAnswer): string {
   const home = factsOf(hello).get('home');
   if (!home?.startsWith('/'))
     throw new GryphusError('protocol-error', 'The site did not report where its directory is.');
@@ -29,11 +29,11 @@ export function homeOf(hello: Answer): string {
 }
 
 /** The latest position of the agent's queue that the site knows. */
-export function markOf(hello: Answer, key: string): QueueMark | undefined {
+export function markOf(hello: SiteAnswer, key: string): QueueMark | undefined {
   return parseMark(factsOf(hello).get('mark') ?? '', key);
 }
 
-function factsOf(hello: Answer): Map<string, string> {
+function factsOf(hello: SiteAnswer): Map<string, string> {
   return new Map(
     hello.lines
       .filter((line) => line.kind === 'fact')

@@ -1,10 +1,10 @@
 import type { Patience } from '../backends/contract.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 import type { Chunk, Follow } from '../site/contract.ts';
-import { type Answer, MOST_DATA } from './answer.ts';
-import type { Entry } from './entry.ts';
+import { type SiteAnswer, MOST_DATA } from './answer.ts';
+import type { ViewEntry } from './entry.ts';
 import { percentDecode } from '../site/escape.ts';
-import type { Action } from './classify.ts';
+import type { ViewAction } from './classify.ts';
 import { Skew } from './skew.ts';
 import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
 
@@ -108,7 +108,7 @@ export class Looker {
     return { chunks: chunksOf(answer), queueError: error };
   }
 
-  async #act(actions: ReadonlyMap<Action, readonly Entry[]>): Promise<void> {
+  async #act(actions: ReadonlyMap<ViewAction, readonly ViewEntry[]>): Promise<void> {
     const { session, view, now, backend } = this.#site;
     for (const batch of batches(actions.get('fence') ?? [], 500)) {
       const answer = await session.exchange('fence', [words(batch.map((entry) => `${entry.key}:${entry.submission}`))]);
@@ -157,7 +157,7 @@ export class Looker {
 }
 
 /** Why the queue's answer was not good, as the site reported it. */
-function queueError(answer: Answer): string | undefined {
+function queueError(answer: SiteAnswer): string | undefined {
   const [verdict, status, said = ''] = answerFields(answer, 'queue')[0] ?? [];
   if (verdict !== 'bad') return undefined;
   if (status === '124' || status === '137') return 'its queue command did not answer in time';
@@ -165,7 +165,7 @@ function queueError(answer: Answer): string | undefined {
   return message === undefined || message === '' ? "its queue command's answer could not be parsed" : message;
 }
 
-function chunksOf(answer: Answer): Chunk[] {
+function chunksOf(answer: SiteAnswer): Chunk[] {
   return answer.lines.flatMap(({ kind, rest, bytes }) => {
     const [key = '', stream, at] = rest.split(' ');
     const offset = Number(at);

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { Channel, ChannelEnd, Transport } from '../transport/contract.ts';
 import { oneLine } from '../util/plain-text.ts';
-import { type Answer, type FileSink, NotOurs, readAnswer } from './answer.ts';
+import { type SiteAnswer, type FileSink, NotOurs, readAnswer } from './answer.ts';
 import type { Bundle } from './bundle.ts';
 import { ByteReader, TooLong } from './byte-reader.ts';
 import { type AgentPlace, entering, refusalReason } from './entering.ts';
@@ -30,7 +30,7 @@ export interface SessionPlace extends AgentPlace {
 interface Running {
   readonly channel: Channel;
   readonly reader: ByteReader;
-  readonly hello: Answer;
+  readonly hello: SiteAnswer;
   readonly nonce: string;
   readonly complaints: string[];
   next: number;
@@ -57,7 +57,7 @@ export class Session {
   }
 
   /** The first answer, with facts about the site; connects if needed. */
-  hello(): Promise<Answer & { readonly nonce: string }> {
+  hello(): Promise<SiteAnswer & { readonly nonce: string }> {
     return this.#inTurn(async () => {
       const running = await this.#started();
       return { ...running.hello, nonce: running.nonce };
@@ -74,7 +74,7 @@ export class Session {
     args: readonly (string | number)[] = [],
     limitMs = 120_000,
     sink?: FileSink,
-  ): Promise<Answer> {
+  ): Promise<SiteAnswer> {
     return this.#inTurn(async () => {
       try {
         return await this.#ask(verb, bodies, args, limitMs, sink);
@@ -132,7 +132,7 @@ export class Session {
     args: readonly (string | number)[],
     limitMs: number,
     sink: FileSink | undefined,
-  ): Promise<Answer> {
+  ): Promise<SiteAnswer> {
     const running = await this.#started();
     const parts = bodies.map((body) => (typeof body === 'string' ? Buffer.from(body) : body));
     const id = running.next++;

@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
-import type { Answer } from './answer.ts';
+import type { SiteAnswer } from './answer.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Content } from './content.ts';
 import type { ResultTransfer } from './result-transfer.ts';
@@ -39,7 +39,7 @@ export function* batches<T>(all: readonly T[], size: number): Generator<readonly
 }
 
 /** The answer's lines of one kind, split into fields. */
-export function answerFields(answer: Answer, kind: string): string[][] {
+export function answerFields(answer: SiteAnswer, kind: string): string[][] {
   return answer.lines.filter((line) => line.kind === kind).map((line) => line.rest.split(' '));
 }
 

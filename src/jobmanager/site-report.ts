@@ -1,10 +1,10 @@
 import type { Backend } from '../backends/contract.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { AuditJob, AuditRecord, OtherAgent, SiteAudit, SiteStep } from '../site/audit.ts';
-import type { Answer } from './answer.ts';
+import type { SiteAnswer } from './answer.ts';
 import { percentDecode } from '../site/escape.ts';
 
-export function readAudit(answer: Answer, backend: Backend): SiteAudit {
+export function readAudit(answer: SiteAnswer, backend: Backend): SiteAudit {
   const records: AuditRecord[] = [];
   const queued: AuditJob[] = [];
   let queueError: string | undefined;
@@ -74,7 +74,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
 const CLOCKS_APART = 300;
 
 /** `now`: Unix seconds. */
-export function readSteps(answer: Answer, noise: string, backend: Backend, now: number): SiteStep[] {
+export function readSteps(answer: SiteAnswer, noise: string, backend: Backend, now: number): SiteStep[] {
   const steps = answer.lines
     .filter((line) => line.kind === 'step')
     .map(({ rest }) => {

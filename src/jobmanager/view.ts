@@ -1,10 +1,10 @@
 import type { Account, Backend, QueueEntry } from '../backends/contract.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
-import type { Answer } from './answer.ts';
-import { type Entry, newEntry, nothingKnown, presentLine, runUnknown } from './entry.ts';
+import type { SiteAnswer } from './answer.ts';
+import { type ViewEntry, newEntry, nothingKnown, presentLine, runUnknown } from './entry.ts';
 import { type Owner, readExit, readOwner } from '../site/exit-record.ts';
-import { type Action, classify } from './classify.ts';
+import { type ViewAction, classify } from './classify.ts';
 import { percentDecode } from '../site/escape.ts';
 
 /** Whether nothing happened between two looks, apart from a different reason for a hold. */
@@ -19,12 +19,12 @@ const TAG = /^gryphus\.(.+)\.(\d+)$/;
  * waiting jobs cost nothing. Pure except for the clock that it is given.
  */
 export class View {
-  readonly #entries = new Map<AttemptKey, Entry>();
+  readonly #entries = new Map<AttemptKey, ViewEntry>();
   readonly #backend: Backend;
-  readonly #dirty = new Set<Entry>();
-  readonly #restless = new Set<Entry>();
+  readonly #dirty = new Set<ViewEntry>();
+  readonly #restless = new Set<ViewEntry>();
   /** Submitted, but absent from the queue's last good answer. */
-  readonly #missing = new Set<Entry>();
+  readonly #missing = new Set<ViewEntry>();
   /** Live lines of the queue by tag, of attempts not known yet: the queue is queried before the directory is listed. */
   readonly #unknownTags = new Map<string, Map<string, string>>();
   #change = 0;
@@ -36,7 +36,7 @@ export class View {
     this.#backend = backend;
   }
 
-  get(key: AttemptKey): Entry | undefined {
+  get(key: AttemptKey): ViewEntry | undefined {
     return this.#entries.get(key);
   }
 
@@ -122,13 +122,13 @@ export class View {
   }
 
   /** Processes the answer of a poll or a listing. Returns its events, which must be acknowledged. */
-  take(answer: Answer, now: number): string[] {
+  take(answer: SiteAnswer, now: number): string[] {
     const events: string[] = [];
     const listed = new Set<AttemptKey>();
     const queue = answer.lines.filter((line) => line.kind === '+' || line.kind === '-');
     const verdict = answer.lines.find((line) => line.kind === 'queue')?.rest;
     if (verdict === 'full' || verdict === 'diff' || verdict === 'same') this.#takeQueue(queue, verdict === 'full', now);
-    let entry: Entry | undefined;
+    let entry: ViewEntry | undefined;
     for (const { kind, rest } of answer.lines) {
       if (kind === 'job') entry = this.#takeJob(rest, now, listed);
       else if (kind === 'event') events.push(...this.#takeEvent(rest, now));
@@ -139,8 +139,8 @@ export class View {
   }
 
   /** Classifies what changed. Returns the attempts that need an action before more can be said. */
-  classify(now: number): ReadonlyMap<Action, readonly Entry[]> {
-    const actions = new Map<Action, Entry[]>();
+  classify(now: number): ReadonlyMap<ViewAction, readonly ViewEntry[]> {
+    const actions = new Map<ViewAction, ViewEntry[]>();
     for (const entry of new Set([...this.#dirty, ...this.#restless])) {
       const { report, action, restless } = classify(entry, this.#backend, now, this.#lookedAt);
       if (JSON.stringify(report) !== JSON.stringify(entry.report)) {
@@ -170,7 +170,7 @@ export class View {
     return tags;
   }
 
-  #entry(key: AttemptKey): Entry {
+  #entry(key: AttemptKey): ViewEntry {
     let entry = this.#entries.get(key);
     if (entry === undefined) {
       entry = newEntry(key);
@@ -180,7 +180,7 @@ export class View {
     return entry;
   }
 
-  #resubmitted(entry: Entry, n: number, now: number): void {
+  #resubmitted(entry: ViewEntry, n: number, now: number): void {
     if (n > entry.submission) {
       entry.submission = n;
       Object.assign(entry, nothingKnown());
@@ -190,7 +190,7 @@ export class View {
   }
 
   /** Counts looks without it from now on, unless it is in the queue. */
-  #watchQueue(entry: Entry, now: number): void {
+  #watchQueue(entry: ViewEntry, now: number): void {
     if (entry.submission === 0 || presentLine(entry) !== undefined) {
       this.#missing.delete(entry);
       entry.looksWithout = 0;
@@ -201,8 +201,8 @@ export class View {
     }
   }
 
-  #takeQueue(lines: Answer['lines'], full: boolean, now: number): void {
-    const touched = new Set<Entry>();
+  #takeQueue(lines: SiteAnswer['lines'], full: boolean, now: number): void {
+    const touched = new Set<ViewEntry>();
     this.#lookedAt = now;
     if (full) {
       this.#unknownTags.clear();
@@ -233,7 +233,7 @@ export class View {
     }
   }
 
-  #takeLine(entry: Entry, kind: string, n: number, batchId: string, message: string, now: number): void {
+  #takeLine(entry: ViewEntry, kind: string, n: number, batchId: string, message: string, now: number): void {
     const copies = entry.queue.get(n) ?? new Map();
     if (kind === '+') {
       const state = this.#backend.queueEntry(message);
@@ -263,7 +263,7 @@ export class View {
   }
 
   /** Processes queue lines that came before the attempt was known. */
-  #adopt(entry: Entry, now: number): void {
+  #adopt(entry: ViewEntry, now: number): void {
     for (let n = 1; n <= entry.submission; n++) {
       const tag = `gryphus.${entry.key}.${n}`;
       for (const [batchId, message] of this.#unknownTags.get(tag) ?? [])
@@ -272,7 +272,7 @@ export class View {
     }
   }
 
-  #takeJob(rest: string, now: number, listed: Set<AttemptKey>): Entry | undefined {
+  #takeJob(rest: string, now: number, listed: Set<AttemptKey>): ViewEntry | undefined {
     const [key = '', n = '', flags = ''] = rest.split(' ');
     if (!parseAttemptKey(key) || !/^\d+$/.test(n)) return undefined;
     const entry = this.#entry(key as AttemptKey);
@@ -283,7 +283,7 @@ export class View {
     return entry;
   }
 
-  #takeDetail(entry: Entry, kind: string, rest: string, now: number): void {
+  #takeDetail(entry: ViewEntry, kind: string, rest: string, now: number): void {
     if (kind === 'id') entry.batchId = this.#backend.idOf(rest) ?? entry.batchId;
     else if (kind === 'owner') this.#takeOwner(entry, rest, now);
     else if (kind === 'asks') this.#takeAsks(entry, rest, now);
@@ -294,11 +294,11 @@ export class View {
     } else if (kind === 'exit') this.#takeExit(entry, rest, now);
   }
 
-  #takeOwner(entry: Entry, line: string, now: number): void {
+  #takeOwner(entry: ViewEntry, line: string, now: number): void {
     this.#ownedBy(entry, readOwner(line), now);
   }
 
-  #ownedBy(entry: Entry, owner: Owner, now: number): void {
+  #ownedBy(entry: ViewEntry, owner: Owner, now: number): void {
     const before = entry.owner?.run;
     if (before !== undefined && before > owner.run) return;
     if (before !== undefined && before < owner.run) Object.assign(entry, runUnknown());
@@ -306,12 +306,12 @@ export class View {
     entry.owner = owner;
   }
 
-  #takeAsks(entry: Entry, line: string, now: number): void {
+  #takeAsks(entry: ViewEntry, line: string, now: number): void {
     entry.asks = readOwner(line);
     entry.asksSeenAt = now;
   }
 
-  #takeExit(entry: Entry, line: string, now: number): void {
+  #takeExit(entry: ViewEntry, line: string, now: number): void {
     const record = readExit(line);
     if (record === undefined) return;
     if (entry.exit === undefined) entry.exitSeenAt = now;

@@ -19,8 +19,8 @@ import type {
   Query,
   QueueOptions,
   SubmitInput,
-  Submitted,
-  Totals,
+  QueuedCluster,
+  QueueTotals,
 } from './types.ts';
 import type { Work } from './work-types.ts';
 
@@ -97,7 +97,7 @@ export interface Kv {
   delete(namespace: string, key: string): Promise<void>;
 }
 
-export type Materialized =
+export type MaterializeResult =
   | { readonly ok: true; readonly nextProc: number }
   | { readonly ok: false; readonly why: 'no-such-cluster' | 'conflict' | 'stale-epoch'; readonly nextProc?: number };
 
@@ -112,7 +112,7 @@ export interface Queue {
   readonly where: string;
 
   /** Resolves when the jobs are on disk. Readers see all of them or none. */
-  submit(input: SubmitInput): Promise<Submitted>;
+  submit(input: SubmitInput): Promise<QueuedCluster>;
   /**
    * Adds procs starting at `nextProc`. Refused with 'conflict' if another call was first. `done`: there will be no
    * more.
@@ -125,7 +125,7 @@ export interface Queue {
       readonly done: boolean;
       readonly lease?: Lease;
     },
-  ): Promise<Materialized>;
+  ): Promise<MaterializeResult>;
   /** Clusters that still have procs to create. */
   unmaterialized(): Promise<readonly ClusterRecord[]>;
 
@@ -166,7 +166,7 @@ export interface Queue {
     readonly limit: number;
   }): Promise<readonly JobRecord[]>;
   readonly candidates: Candidates;
-  totals(): Promise<Totals>;
+  totals(): Promise<QueueTotals>;
   clusters(): Promise<readonly ClusterRecord[]>;
   /**
    * Summaries of all clusters, or these, in order of their ids. The cost depends on the number of clusters, not of

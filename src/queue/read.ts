@@ -2,8 +2,8 @@ import { answersOf, FIELDS, TEXTS_OR_NONE, textsOf } from './answers.ts';
 import { Attrs } from '../job/attrs.ts';
 import type { JobId } from '../job/ids.ts';
 import { STATES, type State } from '../job/life.ts';
-import type { ClusterRecord, JobRecord, Place, Totals } from './api.ts';
-import { decodeJob, type Names, parseJob, readClusterAd, stateNamed, type StoredJob } from './record.ts';
+import type { ClusterRecord, JobRecord, Place, QueueTotals } from './api.ts';
+import { decodeJob, type NamesByNumber, parseJob, readClusterAd, stateNamed, type StoredJob } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 /** One job as read from Redis, not yet decoded. */
@@ -27,7 +27,7 @@ export async function decodeJobs(context: QueueContext, raws: readonly Raw[]): P
 }
 
 /** The names of their managers and sites. */
-export function namesOf(context: QueueContext, jobs: readonly Opened[]): Promise<Names> {
+export function namesOf(context: QueueContext, jobs: readonly Opened[]): Promise<NamesByNumber> {
   const numbers = new Set<string>();
   for (const { stored } of jobs) numbers.add(stored.manager).add(stored.site);
   return context.names.names(numbers);
@@ -112,7 +112,7 @@ export async function nextJobs(
 }
 
 /** From counters that every transition updates, so the cost does not grow with the queue. */
-export async function totals(context: QueueContext): Promise<Totals> {
+export async function totals(context: QueueContext): Promise<QueueTotals> {
   const counts = Object.entries(await context.db.run((redis) => redis.hgetall(`${context.db.prefix}places`)));
   const names = await context.names.names(counts.flatMap(([place]) => place.split(':', 2)));
   const states = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<State, number>;

@@ -50,7 +50,7 @@ export function stateNamed(name: string | undefined): State | undefined {
 }
 
 /** Names of managers and sites by their numbers. */
-export type Names = ReadonlyMap<string, string>;
+export type NamesByNumber = ReadonlyMap<string, string>;
 
 export function parseJob(id: JobId, value: string): StoredJob {
   const cut = value.indexOf('\n');
@@ -70,7 +70,7 @@ export function parseJob(id: JobId, value: string): StoredJob {
   };
 }
 
-export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: Names): JobRecord {
+export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: NamesByNumber): JobRecord {
   const { state, priority, attempt, since } = stored;
   const manager = names.get(stored.manager) ?? '';
   const site = names.get(stored.site) ?? '';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
-import type { Lease, Materialized, ProcInput, SubmitInput, Submitted } from './api.ts';
+import type { Lease, MaterializeResult, ProcInput, SubmitInput, QueuedCluster } from './api.ts';
 import { ProcBatch } from './proc-batch.ts';
 import { encodeJson, literal, plainString, readClusterAd } from './record.ts';
 import type { QueueContext } from './context.ts';
@@ -15,7 +15,7 @@ const STAGING_MS = 15 * 60_000;
  * Stages the procs in several writes, then makes all of them visible in one step. Each step is on disk when it is
  * answered.
  */
-export async function submit(context: QueueContext, input: SubmitInput): Promise<Submitted> {
+export async function submit(context: QueueContext, input: SubmitInput): Promise<QueuedCluster> {
   const shared = new Attrs(shareable(input.clusterAd));
   const token = randomBytes(12).toString('hex');
   const cluster = Number(await context.db.script('begin', [token, context.now(), context.now() - STAGING_MS]));
@@ -77,7 +77,7 @@ export async function materialize(
     readonly done: boolean;
     readonly lease?: Lease;
   },
-): Promise<Materialized> {
+): Promise<MaterializeResult> {
   const { prefix } = context.db;
   const ad = await context.db.run((redis) => redis.get(`${prefix}ad:${cluster}`));
   if (ad === null) return { ok: false, why: 'no-such-cluster' };

@@ -128,7 +128,7 @@ export interface SubmitInput {
   readonly onCluster?: (cluster: number) => void;
 }
 
-export interface Submitted {
+export interface QueuedCluster {
   readonly cluster: number;
   readonly procs: number;
 }
@@ -199,7 +199,7 @@ export interface Query {
   readonly looked?: (jobs: number) => void;
 }
 
-export interface Totals {
+export interface QueueTotals {
   readonly jobs: number;
   readonly states: Readonly<Record<State, number>>;
   /** Places with jobs, each with its count. */

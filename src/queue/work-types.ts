@@ -39,11 +39,11 @@ export interface Work {
   wake(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;
   remove(kind: string, id: string): Promise<void>;
   /** Starts a worker of this queue in this process. */
-  run(handlers: Readonly<Record<string, WorkHandler>>, options?: WorkerOptions): Promise<Worker>;
+  run(handlers: Readonly<Record<string, WorkHandler>>, options?: WorkerOptions): Promise<WorkRunner>;
   close(): Promise<void>;
 }
 
-export interface Worker {
+export interface WorkRunner {
   /** Waits for the items that are running. */
   close(): Promise<void>;
 }

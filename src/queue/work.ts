@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
 import type { Json } from '../job/events.ts';
 import { storedOr } from '../util/stored-json.ts';
-import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, Worker } from './work-types.ts';
+import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, WorkRunner } from './work-types.ts';
 import type { Connection } from './redis.ts';
 
 /** Items of a killed worker are delivered again after this time, milliseconds. */
@@ -61,7 +61,7 @@ export class WorkQueue implements Work {
     await this.#db.run(async () => queue.remove(jobId(kind, id)));
   }
 
-  async run(handlers: Readonly<Record<string, WorkHandler>>, options: WorkerOptions = {}): Promise<Worker> {
+  async run(handlers: Readonly<Record<string, WorkHandler>>, options: WorkerOptions = {}): Promise<WorkRunner> {
     const bull = await import('bullmq');
     const queue = await this.#open();
     if (options.fresh) await this.#db.run(async () => queue.obliterate({ force: true }));

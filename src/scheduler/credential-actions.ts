@@ -1,4 +1,4 @@
-import type { Action } from '../credentials/watch/model.ts';
+import type { CredentialAction } from '../credentials/watch/model.ts';
 import { holdAttributes, released } from '../job/hold.ts';
 import type { NoticeKind } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
@@ -24,7 +24,10 @@ const ABOUT: Readonly<Record<'ending' | 'ended' | 'broken' | 'fresh' | 'renewal-
 };
 
 /** Performs the actions that a look decided on, except renewals. Each action may be repeated safely. */
-export async function perform(options: ActionOptions, action: Exclude<Action, { do: 'renew' }>): Promise<void> {
+export async function perform(
+  options: ActionOptions,
+  action: Exclude<CredentialAction, { do: 'renew' }>,
+): Promise<void> {
   switch (action.do) {
     case 'alarm': {
       const message = credentialNews(action.news);
@@ -69,7 +72,7 @@ async function changeAll(
   }
 }
 
-function holdChange(job: JobRecord, action: Action & { do: 'hold' }): Change | undefined {
+function holdChange(job: JobRecord, action: CredentialAction & { do: 'hold' }): Change | undefined {
   if (!HOLDABLE.includes(job.state)) return undefined;
   return {
     id: job.id,

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { renew } from '../credentials/renew.ts';
 import type { Source } from '../credentials/sources.ts';
-import type { Action, Memories, WatchConfig, Watched } from '../credentials/watch/model.ts';
+import type { CredentialAction, Memories, WatchConfig, Watched } from '../credentials/watch/model.ts';
 import { renewed } from '../credentials/watch/renewal.ts';
 import { look } from '../credentials/watch/watch.ts';
 import { asError } from '../errors.ts';
@@ -158,7 +158,7 @@ export class CredentialWatch implements Listener {
     if (fresh !== undefined) await tellFresh(this.#options.queue, undefined, `'${fresh}' is fresh.`);
   }
 
-  #isTimeFor(action: Action): boolean {
+  #isTimeFor(action: CredentialAction): boolean {
     if (action.do !== 'refresh') return true;
     const what = `${action.site}\n${action.credential}\n${action.version}`;
     const last = this.#refreshed.get(what);

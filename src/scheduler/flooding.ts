@@ -29,7 +29,7 @@ function takesCandidates(record: SiteRecord | undefined): boolean {
   return record !== undefined && record.target.kind !== 'gram' && record.batch !== 'pool';
 }
 
-export interface Flooded {
+export interface FloodedJobs {
   /** Number of jobs for which something was done. */
   readonly done: number;
   /** Jobs that match no site that takes candidates; the broker may choose another site for them. */
@@ -37,7 +37,7 @@ export interface Flooded {
 }
 
 /** Opens candidates for idle jobs without a site, and holds jobs that every matching site has refused. */
-export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<Flooded> {
+export async function floodJobs(jobs: readonly JobRecord[], options: FloodOptions): Promise<FloodedJobs> {
   const { queue, records, most, now, lease } = options;
   if (jobs.length === 0) return { done: 0, left: [] };
   const sites = options.sites.filter(({ name }) => takesCandidates(records.get(name)));

@@ -22,14 +22,14 @@ export {
 export { NUMBER_ATTRIBUTES, STRING_ATTRIBUTES } from './attribute-types.ts';
 export type { Cluster, ProcAd, ProcsRequest } from './cluster.ts';
 export { shouldTransfer } from './commands/transfer.ts';
-export { type MaterializeRequest, type Materialized, materialize } from './digest.ts';
+export { type MaterializeRequest, type MaterializedProcs, materialize } from './digest.ts';
 export { type Environment, parseEnvQuotedOrV1, parseEnvV1, parseEnvV2, printEnvV1, printEnvV2 } from './env.ts';
-export type { Place, Warning } from './fault.ts';
+export type { SourcePlace, SubmitWarning } from './fault.ts';
 export { fullAds } from './full-ads.ts';
 export { jobArguments, jobEnvironment } from './job-words.ts';
 export type { LateMaterialization } from './late.ts';
 export { localWorld, type LocalWorldOptions } from './local-world.ts';
 export { DEFAULT_MACHINE, DEFAULT_POLICY, type MachineFacts, type SubmitPolicy } from './options.ts';
-export { parseSubmit, type SubmitRequest } from './parse.ts';
+export { parseSubmit, type ParseRequest } from './parse.ts';
 export { CATALOGUE, isSubmitCommand, JOB_PLACES, type JobPlace, spellings, type SubmitCommand } from './catalogue.ts';
-export type { FileFacts, Outcome, SubmitWorld } from './world.ts';
+export type { FileFacts, WorldResult, SubmitWorld } from './world.ts';

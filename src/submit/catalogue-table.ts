@@ -1,4 +1,4 @@
-import type { JobPlace, Kind } from './catalogue.ts';
+import type { JobPlace, CommandKind } from './catalogue.ts';
 
 /**
  * Commands with the same fate. `names`: `name[:Attribute[:other name]]`, separated by blanks. The rest as in
@@ -6,7 +6,7 @@ import type { JobPlace, Kind } from './catalogue.ts';
  */
 export interface Group {
   readonly names: string;
-  readonly kind?: Kind;
+  readonly kind?: CommandKind;
   readonly by?: string;
   readonly at?: readonly JobPlace[];
   readonly says?: string;

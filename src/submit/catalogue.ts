@@ -11,7 +11,16 @@ export type JobPlace = (typeof JOB_PLACES)[number];
  * How a command is put into the ad. `unquoted`: a string without the quotes around it. `path`: made absolute. `list`:
  * parts joined by commas. `natural`: a non-negative integer.
  */
-export type Kind = 'string' | 'unquoted' | 'list' | 'path' | 'unquoted-path' | 'bool' | 'int' | 'natural' | 'expr';
+export type CommandKind =
+  | 'string'
+  | 'unquoted'
+  | 'list'
+  | 'path'
+  | 'unquoted-path'
+  | 'bool'
+  | 'int'
+  | 'natural'
+  | 'expr';
 
 /**
  * How a submit command is handled; none is ignored silently. `done`: takes effect, either everywhere or only in certain
@@ -27,7 +36,7 @@ export interface SubmitCommand {
   /** The attribute in the job's ad, if any. */
   readonly attribute: string | undefined;
   /** For a command that is put into the ad as it stands. */
-  readonly kind: Kind | undefined;
+  readonly kind: CommandKind | undefined;
   readonly fate: Fate;
   /** The file below src that implements it. */
   readonly by: string | undefined;

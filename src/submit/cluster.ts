@@ -1,7 +1,7 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { texts } from './attributes.ts';
 import type { Attributes } from './draft.ts';
-import type { Warning } from './fault.ts';
+import type { SubmitWarning } from './fault.ts';
 import type { JobRun } from './job-run.ts';
 import type { LateMaterialization } from './late.ts';
 import type { MakerScope } from './maker.ts';
@@ -35,7 +35,7 @@ export interface Cluster {
   /** The total number of jobs. */
   readonly total: number;
   /** Warnings about all jobs read so far (`procs`), and always about the first. */
-  readonly warnings: readonly Warning[];
+  readonly warnings: readonly SubmitWarning[];
   /** Set if jobs enter the queue gradually; `digest` is then used to make the later ones. */
   readonly late: LateMaterialization | undefined;
   /** The line (from 1) that sets one of these names; 0 if it was set elsewhere; `undefined` if none is set. */

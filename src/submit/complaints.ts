@@ -1,7 +1,7 @@
-import type { Warning } from './fault.ts';
+import type { SubmitWarning } from './fault.ts';
 
 interface Kind {
-  readonly warning: Warning;
+  readonly warning: SubmitWarning;
   /** The first job that it was reported for, and the last. */
   readonly first: number;
   last: number;
@@ -29,7 +29,7 @@ export class Complaints {
     }
   }
 
-  get warnings(): readonly Warning[] {
+  get warnings(): readonly SubmitWarning[] {
     return [...this.#kinds.values()].map(({ warning, first, jobs }) => {
       if (first === 0 && jobs === 1) return warning;
       const more = jobs === 1 ? '' : `, and ${jobs - 1} more like it`;

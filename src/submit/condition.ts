@@ -4,7 +4,9 @@ import { trim, trimEnd, trimStart } from './text.ts';
 /** The HTCondor version for `if version`: the one whose behaviour this module was compared with. */
 export const COMPATIBLE_VERSION = [25, 14, 0] as const;
 
-export type Verdict = { readonly ok: true; readonly value: boolean } | { readonly ok: false; readonly reason: string };
+export type ConditionVerdict =
+  | { readonly ok: true; readonly value: boolean }
+  | { readonly ok: false; readonly reason: string };
 
 export interface ConditionScope {
   expand(text: string): string;
@@ -15,7 +17,7 @@ const NUMBER = /^-?(?=.*\d)[\d.]+([eE][+-]?[\d.]*)?$/;
 const IDENTIFIER = /^[A-Za-z0-9_./]+$/;
 const WORDS: Readonly<Record<string, boolean>> = { yes: true, t: true, no: false, f: false };
 
-function fails(reason: string): Verdict {
+function fails(reason: string): ConditionVerdict {
   return { ok: false, reason };
 }
 
@@ -39,7 +41,7 @@ function isVersionTest(text: string): boolean {
   return only && /\s/.test(signs) && /[<=>]/.test(signs) && /\d/.test(signs);
 }
 
-function versionTest(text: string): Verdict {
+function versionTest(text: string): ConditionVerdict {
   const found = /^version\s*(!?)([<=>]?)(=?)\s*[vV]?(-?\d+)\.(\d+)(?:\.(\d+))?/i.exec(text);
   if (!found || Number(found[4]) < 6) return fails('the version literal is invalid');
   const theirs = [Number(found[4]), Number(found[5]), ...(found[6] === undefined ? [] : [Number(found[6])])];
@@ -53,7 +55,7 @@ function isDefinedTest(text: string): boolean {
   return /^defined(?![A-Za-z0-9])[A-Za-z0-9_./\s:]*$/i.test(text);
 }
 
-function definedTest(text: string, scope: ConditionScope): Verdict {
+function definedTest(text: string, scope: ConditionScope): ConditionVerdict {
   const name = trimStart(text.slice('defined'.length));
   if (name === '') return { ok: true, value: false };
   if (NUMBER.test(name) || /^(true|false)$/i.test(name)) return { ok: true, value: true };
@@ -64,14 +66,14 @@ function definedTest(text: string, scope: ConditionScope): Verdict {
 }
 
 /** `defined use CATEGORY[:TEMPLATE]` tests for a template of HTCondor's configuration. */
-function templateTest(text: string): Verdict {
+function templateTest(text: string): ConditionVerdict {
   if (/\s/.test(text)) return fails('defined use meta argument with internal spaces will never match');
   const [category = '', template = ''] = text.toLowerCase().split(/:(.*)/s);
   const known = Object.hasOwn(TEMPLATES, category) ? TEMPLATES[category] : undefined;
   return { ok: true, value: known !== undefined && (template === '' || known.includes(template)) };
 }
 
-function plainTest(text: string, scope: ConditionScope): Verdict {
+function plainTest(text: string, scope: ConditionScope): ConditionVerdict {
   if (NUMBER.test(text)) return { ok: true, value: Number.parseFloat(text) !== 0 };
   if (/^(true|false)$/i.test(text)) return { ok: true, value: text.toLowerCase() === 'true' };
   const crufty = word(text);
@@ -86,12 +88,12 @@ function plainTest(text: string, scope: ConditionScope): Verdict {
  * What can follow `if` and `elif`: true, false, yes, no, t, f, a number, `defined NAME`, `version OP x.y[.z]`, after at
  * most one `!` (manual, "Using Conditionals in the Submit Description File"). A macro that expands to nothing is false.
  */
-export function testCondition(text: string, scope: ConditionScope): Verdict {
+export function testCondition(text: string, scope: ConditionScope): ConditionVerdict {
   const hasMacro = text.includes('$');
   const expanded = trimStart(hasMacro ? trimEnd(scope.expand(text)) : text);
   const inverted = expanded.startsWith('!');
   const rest = trim(inverted ? expanded.slice(1) : expanded);
-  const verdict: Verdict = hasMacro && rest === '' ? { ok: true, value: false } : plainTest(rest, scope);
+  const verdict: ConditionVerdict = hasMacro && rest === '' ? { ok: true, value: false } : plainTest(rest, scope);
   return verdict.ok && inverted ? { ok: true, value: !verdict.value } : verdict;
 }
 

@@ -154,7 +154,7 @@ export interface MaterializeRequest {
   readonly count: number;
 }
 
-export interface Materialized {
+export interface MaterializedProcs {
   /** Made one by one as they are read. */
   readonly procs: Iterable<ProcAd>;
   /** Whether the batch includes the cluster's last job. */
@@ -164,7 +164,7 @@ export interface Materialized {
 /**
  * Makes jobs of a cluster submitted earlier. Throws GryphusError 'state-version', or 'bad-input' when a job is read.
  */
-export function materialize(digest: string, request: MaterializeRequest): Materialized {
+export function materialize(digest: string, request: MaterializeRequest): MaterializedProcs {
   if (last?.text !== digest) last = { text: digest, opened: open(digest) };
   const { part, base } = last.opened;
   const { cluster, fromProc: from, count } = request;

@@ -1,4 +1,4 @@
-import type { Place } from './fault.ts';
+import type { SourcePlace } from './fault.ts';
 import { badInput } from './fault.ts';
 import type { FoundMacro } from './find-macro.ts';
 import { findMacro, isFilenameFunction } from './find-macro.ts';
@@ -29,7 +29,7 @@ export class Expander implements FunctionScope {
   readonly #options: ExpanderOptions;
   #depth = 0;
   /** The place to blame for an expansion that does not end. */
-  place: Place | undefined;
+  place: SourcePlace | undefined;
   /** Called when a value was chosen at random and so differs between jobs. */
   onRandom: (() => void) | undefined;
 

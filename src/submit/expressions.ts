@@ -9,7 +9,7 @@ export interface References {
 }
 
 /** What the user's requirements already refer to, for which HTCondor adds no clause. */
-export interface Spoken {
+export interface Mentioned {
   of(attribute: string): boolean;
 }
 

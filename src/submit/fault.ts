@@ -3,20 +3,20 @@ import { GryphusError } from '../errors.ts';
 import { maybe } from '../util/schema.ts';
 
 /** A place in a submit description; lines count from 1. */
-export interface Place {
+export interface SourcePlace {
   readonly file: string;
   readonly line: number;
   /** The include statement that read the file. */
-  readonly from?: Place;
+  readonly from?: SourcePlace;
 }
 
-export const PLACE: z.ZodType<Place> = z.strictObject({
+export const PLACE: z.ZodType<SourcePlace> = z.strictObject({
   file: z.string(),
   line: z.int(),
   from: maybe(z.lazy(() => PLACE)),
 });
 
-function describe(place: Place, text: string): string {
+function describe(place: SourcePlace, text: string): string {
   let outermost = place;
   let depth = 0;
   for (; outermost.from; depth++) outermost = outermost.from;
@@ -25,12 +25,16 @@ function describe(place: Place, text: string): string {
 }
 
 /** The refusal of a submit description: one sentence with file and line, and the remedy. */
-export function badInput(place: Place | undefined, text: string, suggestions: readonly string[] = []): GryphusError {
+export function badInput(
+  place: SourcePlace | undefined,
+  text: string,
+  suggestions: readonly string[] = [],
+): GryphusError {
   return new GryphusError('bad-input', place ? describe(place, text) : text, { suggestions });
 }
 
 /** A message that does not stop the submit. */
-export interface Warning {
+export interface SubmitWarning {
   /** From 1; absent if no line is to blame. */
   readonly line?: number;
   readonly message: string;

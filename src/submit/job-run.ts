@@ -1,6 +1,6 @@
 import type { Attributes } from './draft.ts';
 import { Draft } from './draft.ts';
-import type { Place } from './fault.ts';
+import type { SourcePlace } from './fault.ts';
 import type { ClusterKind, MakerScope, Step } from './maker.ts';
 import { JobMaker } from './maker.ts';
 import { countRows, planStep, rowValues } from './plan-rows.ts';
@@ -34,7 +34,7 @@ export interface JobRunSetup {
   readonly plan: QueuePlan;
   readonly steps: readonly Step[];
   readonly kind: ClusterKind;
-  readonly place: Place;
+  readonly place: SourcePlace;
   /** The number of the statement's first job. */
   readonly firstProc: number;
 }

@@ -1,4 +1,4 @@
-import { badInput, type Place } from './fault.ts';
+import { badInput, type SourcePlace } from './fault.ts';
 import { trim, trimEnd, trimStart } from './text.ts';
 
 /** The text of one statement: trimmed, with continued lines joined. */
@@ -15,7 +15,7 @@ const LONGEST = 2 ** 24;
 const REPLACED = '\uFFFD';
 
 /** A job would get other bytes than the user wrote, in its arguments or the names of its files. */
-export function refuseReplaced(text: string, place: Place): void {
+export function refuseReplaced(text: string, place: SourcePlace): void {
   if (!text.includes(REPLACED)) return;
   throw badInput(place, 'the line contains bytes that are not UTF-8', [
     'If they are Latin-1, convert the file: iconv -f latin1 -t utf-8',

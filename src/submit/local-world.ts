@@ -3,7 +3,7 @@ import { accessSync, closeSync, constants, openSync, readdirSync, readSync, stat
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { boundedText, MOST_TEXT, readText, tooLong } from '../util/bounded-text.ts';
-import type { FileFacts, Outcome, SubmitWorld } from './world.ts';
+import type { FileFacts, WorldResult, SubmitWorld } from './world.ts';
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'No such file or directory',
@@ -17,7 +17,7 @@ function reasonOf(thrown: unknown): string {
   return WORDS[code ?? ''] ?? message;
 }
 
-function attempt<T>(action: () => T): Outcome<T> {
+function attempt<T>(action: () => T): WorldResult<T> {
   try {
     return { ok: true, value: action() };
   } catch (thrown) {
@@ -52,7 +52,7 @@ function head(path: string, bytes: number): string {
   return read.ok ? buffer.toString('latin1', 0, read.value) : '';
 }
 
-function run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: string; readonly status: number }> {
+function run(argv: readonly string[], cwd: string): WorldResult<{ readonly stdout: string; readonly status: number }> {
   const [program, ...words] = argv;
   if (program === undefined) return { ok: false, reason: 'the command is missing' };
   const result = spawnSync(program, words, {

@@ -1,10 +1,10 @@
-import type { Place } from './fault.ts';
+import type { SourcePlace } from './fault.ts';
 
 export interface Macro {
   /** As first written; case is ignored when comparing names. */
   readonly name: string;
   value: string;
-  place: Place;
+  place: SourcePlace;
   /** `loop`: a variable of a queue statement. `internal`: set by us, never reported as unused. */
   origin: 'file' | 'argument' | 'loop' | 'internal';
   used: boolean;
@@ -52,7 +52,7 @@ export class MacroTable {
     return this.#entries.get(name.toLowerCase());
   }
 
-  define(name: string, value: string, place: Place, origin: Macro['origin'] = 'file'): void {
+  define(name: string, value: string, place: SourcePlace, origin: Macro['origin'] = 'file'): void {
     const key = name.toLowerCase();
     if (key.startsWith('submit.')) this.#hasPrefixed = true;
     const entry = this.#entries.get(key);
@@ -61,7 +61,7 @@ export class MacroTable {
   }
 
   /** Sets a queue statement's variable; an existing macro of that name keeps its place in the file. */
-  setLive(name: string, value: string, place: Place): void {
+  setLive(name: string, value: string, place: SourcePlace): void {
     const entry = this.#entries.get(name.toLowerCase());
     if (entry) entry.value = value;
     else this.define(name, value, place, 'loop');

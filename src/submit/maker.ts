@@ -4,7 +4,7 @@ import { booleanOf, integerOf, syntaxReason } from './calculate.ts';
 import type { Complaints } from './complaints.ts';
 import type { Draft } from './draft.ts';
 import type { Expander } from './expand.ts';
-import type { Place } from './fault.ts';
+import type { SourcePlace } from './fault.ts';
 import { badInput } from './fault.ts';
 import type { JobId } from '../job/ids.ts';
 import type { MacroTable } from './macros.ts';
@@ -54,10 +54,10 @@ export class JobMaker {
   readonly scope: MakerScope;
   readonly kind: ClusterKind;
   /** The queue statement, to blame if no other line is. */
-  readonly place: Place;
+  readonly place: SourcePlace;
   readonly id: JobId;
 
-  constructor(scope: MakerScope, draft: Draft, kind: ClusterKind, place: Place, id: JobId) {
+  constructor(scope: MakerScope, draft: Draft, kind: ClusterKind, place: SourcePlace, id: JobId) {
     this.scope = scope;
     this.draft = draft;
     this.kind = kind;
@@ -104,7 +104,7 @@ export class JobMaker {
     return value;
   }
 
-  placeOf(name: string, other?: string): Place {
+  placeOf(name: string, other?: string): SourcePlace {
     const macro = this.scope.macros.find(name) ?? (other === undefined ? undefined : this.scope.macros.find(other));
     return macro && macro.origin !== 'loop' && macro.origin !== 'internal' ? macro.place : this.place;
   }

@@ -1,5 +1,5 @@
 import { GryphusError } from '../errors.ts';
-import { badInput, type Place } from './fault.ts';
+import { badInput, type SourcePlace } from './fault.ts';
 import { directoryWords } from './directory-words.ts';
 import type { SubmitWorld } from './world.ts';
 
@@ -11,7 +11,7 @@ export const MOST_LOOKED_AT = 10_000;
 const INPUTS = 'Names are relative to initialdir. skip_filechecks = true submits without this check.';
 
 interface Said {
-  readonly place: Place;
+  readonly place: SourcePlace;
   /** What is wrong, of the names that it is wrong with. */
   readonly text: (names: string) => string;
   readonly names: Set<string>;
@@ -36,13 +36,13 @@ export class Missing {
     return known;
   }
 
-  addInput(place: Place, text: string): void {
+  addInput(place: SourcePlace, text: string): void {
     this.#inputs = true;
     this.#add(text, place, text, () => text);
   }
 
   /** `name`: the file that a command names in `directory`, or the directory itself. */
-  addDirectory(place: Place, command: string, name: string, directory: string): void {
+  addDirectory(place: SourcePlace, command: string, name: string, directory: string): void {
     if (this.#directories.size < MOST_LOOKED_AT) this.#directories.add(directory);
     this.#add(`${command} ${directory}`, place, name, (names) => noDirectory(command, names, directory));
   }
@@ -65,7 +65,7 @@ export class Missing {
     });
   }
 
-  #add(what: string, place: Place, name: string, text: Said['text']): void {
+  #add(what: string, place: SourcePlace, name: string, text: Said['text']): void {
     const key = `${place.line} ${what}`;
     const said = this.#said.get(key);
     if (said) said.names.add(name);

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Read } from '../util/schema.ts';
-import type { Outcome } from './world.ts';
+import type { WorldResult } from './world.ts';
 
 /** Facts about the submitting machine; in HTCondor each is a configuration parameter. */
 export const MACHINE_FACTS = z.strictObject({
@@ -53,7 +53,7 @@ export interface SubmitPolicy {
   /** Accept a grid job without grid_resource, because a broker chooses the site. */
   readonly broker: boolean;
   /** Inspects a proxy file; without it, the file only has to be readable. `expiresAt` is in Unix seconds. */
-  readonly checkProxy: ((path: string) => Outcome<ProxyFacts>) | undefined;
+  readonly checkProxy: ((path: string) => WorldResult<ProxyFacts>) | undefined;
 }
 
 export const DEFAULT_POLICY: SubmitPolicy = {

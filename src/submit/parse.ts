@@ -10,7 +10,7 @@ import { writeDigest } from './digest.ts';
 import type { Attributes } from './draft.ts';
 import { Draft } from './draft.ts';
 import { Expander } from './expand.ts';
-import type { Place, Warning } from './fault.ts';
+import type { SourcePlace, SubmitWarning } from './fault.ts';
 import { badInput } from './fault.ts';
 import { JobRun } from './job-run.ts';
 import type { LateMaterialization } from './late.ts';
@@ -23,13 +23,13 @@ import { DEFAULT_MACHINE, DEFAULT_POLICY } from './options.ts';
 import { queueArguments } from './queue-args.ts';
 import type { QueuePlan } from './queue-items.ts';
 import { planQueue } from './queue-items.ts';
-import type { QueueLine, ReadScope } from './read.ts';
+import type { QueueStatement, ReadScope } from './read.ts';
 import { DescriptionReader, readAppended } from './read.ts';
 import { isMacroName } from './text.ts';
 import { unusedWarnings } from './unused.ts';
 import type { SubmitWorld } from './world.ts';
 
-export interface SubmitRequest {
+export interface ParseRequest {
   readonly text: string;
   /** Its file name as given, for messages and JobSubmitFile; absent if it was read from standard input. */
   readonly file?: string;
@@ -73,7 +73,7 @@ function assign(text: string, macros: MacroTable): void {
   macros.define(name, text.slice(equals + 1).trim(), { file: '<argument>', line: 0 }, 'argument');
 }
 
-function appendedLines(request: SubmitRequest): string[] {
+function appendedLines(request: ParseRequest): string[] {
   const { appends = [], batchName, batchId } = request;
   const lines = appends.filter((line) => queueArguments(line) === undefined);
   const string = (text: string) => (text.startsWith('"') ? text : `"${text.replaceAll('"', '\\"')}"`);
@@ -85,7 +85,7 @@ function appendedLines(request: SubmitRequest): string[] {
 }
 
 /** The queue arguments given outside the description; an appended queue statement counts too (-append). */
-function givenQueue({ queueArgs, appends = [] }: SubmitRequest): string | undefined {
+function givenQueue({ queueArgs, appends = [] }: ParseRequest): string | undefined {
   const statements = appends.flatMap((line) => queueArguments(line) ?? []);
   const given = [...(queueArgs === undefined ? [] : [queueArgs]), ...statements];
   if (given.length > 1) throw new GryphusError('usage', 'only one -queue command allowed');
@@ -94,9 +94,9 @@ function givenQueue({ queueArgs, appends = [] }: SubmitRequest): string | undefi
 
 /** Reads a description statement by statement and makes the first job of each. */
 class SubmitParser {
-  readonly #request: SubmitRequest;
+  readonly #request: ParseRequest;
   readonly #macros: MacroTable;
-  readonly #warnings: Warning[] = [];
+  readonly #warnings: SubmitWarning[] = [];
   readonly #complaints = new Complaints();
   readonly #missing: Missing;
   readonly #scope: MakerScope;
@@ -110,7 +110,7 @@ class SubmitParser {
   readonly #given: string | undefined;
   #late: LateMaterialization | undefined;
 
-  constructor(request: SubmitRequest) {
+  constructor(request: ParseRequest) {
     this.#request = request;
     this.#given = givenQueue(request);
     const { cwd, world, file, now } = request;
@@ -136,7 +136,7 @@ class SubmitParser {
     this.#reader = new DescriptionReader(request.text, file ?? '<stdin>', this.#readScope);
   }
 
-  #warn(warning: Warning): void {
+  #warn(warning: SubmitWarning): void {
     if (!this.#warnings.some(({ message }) => message === warning.message)) this.#warnings.push(warning);
   }
 
@@ -169,7 +169,7 @@ class SubmitParser {
   }
 
   /** The next queue statement of the description, after reading the appended lines. */
-  #next(): QueueLine | undefined {
+  #next(): QueueStatement | undefined {
     const line = this.#reader.next();
     if (line && this.#late) {
       throw badInput(line.place, 'Extra data found after queue statement', [
@@ -180,14 +180,14 @@ class SubmitParser {
     return line;
   }
 
-  #impliedLine(): QueueLine {
+  #impliedLine(): QueueStatement {
     const given = this.#given;
     const text = given === undefined ? '' : (queueArguments(given) ?? given);
     const file = given === undefined ? this.#reader.reader.file : '<-queue>';
     return { text, place: { file, line: Math.max(this.#reader.reader.line, 1) } };
   }
 
-  #queue(line: QueueLine): void {
+  #queue(line: QueueStatement): void {
     const plan = planQueue(line, this.#reader.reader, this.#readScope);
     if (this.#statements++ === 0) {
       this.#late = lateMaterialization(this.#macros, this.#scope.expander, this.#request.factory ?? false);
@@ -211,7 +211,7 @@ class SubmitParser {
     }
   }
 
-  #make(plan: QueuePlan, place: Place): void {
+  #make(plan: QueuePlan, place: SourcePlace): void {
     for (const name of plan.vars) this.#macros.setLive(name, '', place);
     const steps = allSteps(this.#macros, this.#request.owner);
     const run = new JobRun({ plan, place, kind: this.#kind, steps, firstProc: this.#total });
@@ -235,7 +235,7 @@ class SubmitParser {
     this.#total += run.count;
   }
 
-  #refuseTooMany(count: number, place: Place): void {
+  #refuseTooMany(count: number, place: SourcePlace): void {
     const { mostJobs } = this.#scope.policy;
     if (this.#late || this.#total + count <= mostJobs) return;
     throw badInput(place, `${this.#total + count} jobs are more than one submit may queue, ${mostJobs}`, [
@@ -288,6 +288,6 @@ class SubmitParser {
  * Makes the jobs of a submit description. Throws GryphusError 'bad-input' (file and line in the message, the remedy in
  * the suggestions), or 'usage' for a malformed assignment.
  */
-export function parseSubmit(request: SubmitRequest): Cluster {
+export function parseSubmit(request: ParseRequest): Cluster {
   return new SubmitParser(request).run();
 }

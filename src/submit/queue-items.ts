@@ -4,7 +4,7 @@ import { badInput } from './fault.ts';
 import { glob, hasMagic } from './glob.ts';
 import type { QueueArgs } from './queue-args.ts';
 import { parseQueueArgs, QueueError } from './queue-args.ts';
-import type { QueueLine, ReadScope } from './read.ts';
+import type { QueueStatement, ReadScope } from './read.ts';
 import { readItemLines } from './read.ts';
 import { LineReader } from './lines.ts';
 import { splitRow } from './rows.ts';
@@ -12,7 +12,7 @@ import { TABLE_OPTIONS } from './rows.ts';
 import { SLICE } from './slice.ts';
 import { absolutePath, sourceText } from './source.ts';
 import { isMacroName, tokens } from './text.ts';
-import type { Outcome } from './world.ts';
+import type { WorldResult } from './world.ts';
 
 /** A queue statement with all its items, from which a cluster is made. JSON. */
 export const QUEUE_PLAN = z.strictObject({
@@ -25,7 +25,7 @@ export const QUEUE_PLAN = z.strictObject({
 });
 export type QueuePlan = Read<typeof QUEUE_PLAN>;
 
-function args(line: QueueLine, scope: ReadScope): QueueArgs {
+function args(line: QueueStatement, scope: ReadScope): QueueArgs {
   scope.expander.place = line.place;
   try {
     return parseQueueArgs(scope.expander.expand(line.text));
@@ -42,13 +42,13 @@ function itemsOf(lines: readonly string[], parsed: QueueArgs): readonly string[]
 }
 
 /** The text of a list; a directory has no lines. */
-function itemText(name: string, scope: ReadScope): Outcome<string> {
+function itemText(name: string, scope: ReadScope): WorldResult<string> {
   if (name === '-') return scope.world.stdin();
   if (scope.world.look(absolutePath(name, scope.cwd))?.directory) return { ok: true, value: '' };
   return sourceText({ name }, scope);
 }
 
-function moreItems(parsed: QueueArgs, line: QueueLine, reader: LineReader, scope: ReadScope): readonly string[] {
+function moreItems(parsed: QueueArgs, line: QueueStatement, reader: LineReader, scope: ReadScope): readonly string[] {
   if (parsed.more?.kind === 'lines') {
     const lines = readItemLines(reader);
     if (lines) return itemsOf(lines, parsed);
@@ -78,7 +78,7 @@ function flag(scope: ReadScope, name: string, fallback: boolean): boolean {
   return value === undefined || value === '' ? fallback : /^(true|yes|1)$/i.test(scope.expander.expand(value));
 }
 
-function whichKind(parsed: QueueArgs, line: QueueLine, scope: ReadScope): 'files' | 'dirs' | 'any' {
+function whichKind(parsed: QueueArgs, line: QueueStatement, scope: ReadScope): 'files' | 'dirs' | 'any' {
   if (parsed.matching) return parsed.matching;
   const raw = scope.macros.lookup('SubmitMatchDirectories') ?? scope.macros.lookup('submit_match_directories');
   const said = raw === undefined ? '' : scope.expander.expand(raw).toLowerCase();
@@ -88,7 +88,7 @@ function whichKind(parsed: QueueArgs, line: QueueLine, scope: ReadScope): 'files
   throw badInput(line.place, `${said} is not a valid value for SubmitMatchDirectories`);
 }
 
-function matches(patterns: readonly string[], parsed: QueueArgs, line: QueueLine, scope: ReadScope): string[] {
+function matches(patterns: readonly string[], parsed: QueueArgs, line: QueueStatement, scope: ReadScope): string[] {
   const kind = whichKind(parsed, line, scope);
   const found: string[] = [];
   const seen = new Map<string, number>();
@@ -118,7 +118,7 @@ function matches(patterns: readonly string[], parsed: QueueArgs, line: QueueLine
   return found;
 }
 
-function withHeader(plan: QueuePlan, line: QueueLine): QueuePlan {
+function withHeader(plan: QueuePlan, line: QueueStatement): QueuePlan {
   const { table, items = [] } = plan;
   if (!table || table.header < 0 || table.header >= items.length) return plan;
   const vars = splitRow(items[table.header] ?? '', Number.POSITIVE_INFINITY, table);
@@ -133,7 +133,7 @@ function withHeader(plan: QueuePlan, line: QueueLine): QueuePlan {
 }
 
 /** Reads everything a queue statement refers to: the following lines, a file, a command's output, matching files. */
-export function planQueue(line: QueueLine, reader: LineReader, scope: ReadScope): QueuePlan {
+export function planQueue(line: QueueStatement, reader: LineReader, scope: ReadScope): QueuePlan {
   const parsed = args(line, scope);
   if (parsed.mode === 'none') return { count: parsed.count, vars: [], items: undefined };
   const listed = [...parsed.items, ...moreItems(parsed, line, reader, scope)];

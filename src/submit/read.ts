@@ -1,7 +1,7 @@
 import type { ConditionScope } from './condition.ts';
 import { IfStack } from './condition.ts';
 import type { Expander } from './expand.ts';
-import type { Place, Warning } from './fault.ts';
+import type { SourcePlace, SubmitWarning } from './fault.ts';
 import { badInput } from './fault.ts';
 import { LineReader, refuseReplaced } from './lines.ts';
 import type { MacroTable } from './macros.ts';
@@ -28,22 +28,22 @@ const STRICT_NAMES = [
   'SubmitWarnEmptyFields',
 ];
 
-export interface QueueLine {
+export interface QueueStatement {
   /** As written after the word queue. */
   readonly text: string;
-  readonly place: Place;
+  readonly place: SourcePlace;
 }
 
 interface Source {
   readonly reader: LineReader;
-  readonly from: Place | undefined;
+  readonly from: SourcePlace | undefined;
   readonly depth: number;
 }
 
 interface Block {
   readonly name: string;
   readonly tag: string;
-  readonly place: Place;
+  readonly place: SourcePlace;
   readonly lines: string[];
 }
 
@@ -51,7 +51,7 @@ export interface ReadScope {
   readonly macros: MacroTable;
   readonly expander: Expander;
   readonly world: SubmitWorld;
-  readonly warnings: Warning[];
+  readonly warnings: SubmitWarning[];
   /** The directory to which relative file names refer. */
   readonly cwd: string;
 }
@@ -72,11 +72,11 @@ export class DescriptionReader {
   }
 
   /** Reads up to the next queue statement; `undefined` at the end. Ifs left open at a queue statement are forgotten. */
-  next(): QueueLine | undefined {
+  next(): QueueStatement | undefined {
     return this.#read({ reader: this.reader, from: undefined, depth: 0 });
   }
 
-  #read(source: Source): QueueLine | undefined {
+  #read(source: Source): QueueStatement | undefined {
     const ifs = new IfStack();
     let block: Block | undefined;
     for (let line = source.reader.next(); line; line = source.reader.next()) {
@@ -106,11 +106,11 @@ export class DescriptionReader {
     return undefined;
   }
 
-  #place(source: Source, line: number): Place {
+  #place(source: Source, line: number): SourcePlace {
     return { file: source.reader.file, line, ...(source.from ? { from: source.from } : {}) };
   }
 
-  #queueLine(text: string, source: Source, place: Place): QueueLine {
+  #queueLine(text: string, source: Source, place: SourcePlace): QueueStatement {
     const args = queueArguments(text);
     if (args === undefined) {
       const first = text.split(/\s/)[0] ?? '';
@@ -126,13 +126,13 @@ export class DescriptionReader {
     return { text: args, place };
   }
 
-  #startBlock(statement: { readonly name: string; readonly tag: string }, place: Place): Block {
+  #startBlock(statement: { readonly name: string; readonly tag: string }, place: SourcePlace): Block {
     const name = this.#scope.expander.expand(statement.name);
     if (!isMacroName(name)) throw illegal(name, place);
     return { name, tag: statement.tag, place, lines: [] };
   }
 
-  #take(statement: Exclude<Statement, { kind: 'bare' | 'other' | 'block' }>, source: Source, place: Place): void {
+  #take(statement: Exclude<Statement, { kind: 'bare' | 'other' | 'block' }>, source: Source, place: SourcePlace): void {
     switch (statement.kind) {
       case 'include':
         return this.#include(statement.options, statement.target, source, place);
@@ -151,24 +151,24 @@ export class DescriptionReader {
   }
 
   /** `+Attr` and `-Attr` are stored as `MY.Attr`. */
-  #name(written: string, place: Place): string {
+  #name(written: string, place: SourcePlace): string {
     const name = this.#scope.expander.expand(written);
     if (/^[+-]/.test(name)) return `MY.${name.slice(1)}`;
     if (!isMacroName(name)) throw illegal(name, place);
     return name;
   }
 
-  #define(name: string, value: string, place: Place): void {
+  #define(name: string, value: string, place: SourcePlace): void {
     this.#scope.macros.define(name, this.#scope.expander.expandSelf(value, name), place);
   }
 
-  #say(error: boolean, text: string, place: Place): void {
+  #say(error: boolean, text: string, place: SourcePlace): void {
     const message = this.#scope.expander.expand(text);
     if (error) throw badInput(place, message);
     this.#scope.warnings.push({ line: place.line, message });
   }
 
-  #use(category: string, names: string, place: Place): void {
+  #use(category: string, names: string, place: SourcePlace): void {
     for (const name of tokens(names)) {
       const values = category.toLowerCase() === 'strict' ? STRICT[name.toLowerCase()] : undefined;
       if (!values)
@@ -177,7 +177,7 @@ export class DescriptionReader {
     }
   }
 
-  #include(optionText: string, target: string, source: Source, place: Place): void {
+  #include(optionText: string, target: string, source: Source, place: SourcePlace): void {
     const options = parseIncludeOptions(optionText);
     if (!options.ok) throw badInput(place, options.wrong);
     if (source.depth + 1 >= DEEPEST_INCLUDE) throw badInput(place, 'includes nested too deep');
@@ -190,7 +190,7 @@ export class DescriptionReader {
   }
 }
 
-function illegal(name: string, place: Place): Error {
+function illegal(name: string, place: SourcePlace): Error {
   return badInput(place, `Illegal Identifier: <${name}>`, ['A name has letters, digits, _ and . only.']);
 }
 
@@ -199,7 +199,7 @@ export function readAppended(lines: readonly string[], scope: ReadScope): void {
   lines
     .flatMap((text) => text.split('\n'))
     .forEach((line, i) => {
-      const place: Place = { file: '<append>', line: i + 1 };
+      const place: SourcePlace = { file: '<append>', line: i + 1 };
       const text = line.trim();
       if (text === '' || text.startsWith('#')) return;
       refuseReplaced(text, place);

@@ -1,8 +1,8 @@
 import { parseArgsV1, parseArgsV2Quoted, isV2Quoted } from './argv.ts';
-import type { Outcome, SubmitWorld } from './world.ts';
+import type { WorldResult, SubmitWorld } from './world.ts';
 
 /** A file or a command (ending in `|`) that supplies text. */
-export interface TextSource {
+export interface DescriptionSource {
   readonly name: string;
   readonly command?: boolean;
   /** The file that stores a command's output; if it exists, it is read instead. */
@@ -18,7 +18,7 @@ export function absolutePath(name: string, cwd: string): string {
   return name.startsWith('/') ? name : `${cwd === '/' ? '' : cwd}/${name}`;
 }
 
-function commandText(command: string, scope: Scope): Outcome<{ readonly stdout: string; readonly status: number }> {
+function commandText(command: string, scope: Scope): WorldResult<{ readonly stdout: string; readonly status: number }> {
   const argv = isV2Quoted(command) ? parseArgsV2Quoted(command) : { ok: true as const, value: parseArgsV1(command) };
   if (!argv.ok) return { ok: false, reason: `Can't append args, ${argv.reason}` };
   const result = scope.world.run(argv.value, scope.cwd);
@@ -26,7 +26,7 @@ function commandText(command: string, scope: Scope): Outcome<{ readonly stdout: 
 }
 
 /** Reads a file or the output of a command, whose exit status only matters if the output is to be stored. */
-export function sourceText(source: TextSource, scope: Scope): Outcome<string> {
+export function sourceText(source: DescriptionSource, scope: Scope): WorldResult<string> {
   const { name, into } = source;
   const piped = name.includes('|');
   if (piped && !source.command && !name.endsWith('|')) {

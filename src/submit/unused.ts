@@ -1,6 +1,6 @@
 import { editDistance } from '../util/did-you-mean.ts';
 import { CATALOGUE, isSubmitCommand } from './catalogue.ts';
-import type { Warning } from './fault.ts';
+import type { SubmitWarning } from './fault.ts';
 import type { Macro, MacroTable } from './macros.ts';
 
 /** The commands that a misspelt one may stand for. */
@@ -34,7 +34,7 @@ const GRID_ONLY: ReadonlySet<string> = new Set(
   ),
 );
 
-function warningFor(macro: Macro): Warning {
+function warningFor(macro: Macro): SubmitWarning {
   if (macro.origin === 'loop') {
     return {
       line: macro.place.line,
@@ -51,7 +51,7 @@ function warningFor(macro: Macro): Warning {
 }
 
 /** Definitions that were never used. Names with a dot and the user's own attributes are not reported. */
-export function unusedWarnings(macros: MacroTable): Warning[] {
+export function unusedWarnings(macros: MacroTable): SubmitWarning[] {
   return macros
     .all()
     .filter(({ name, used, origin }) => {

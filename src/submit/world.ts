@@ -1,12 +1,12 @@
 /** What a submit description can ask of the machine where it is submitted. Paths are absolute. */
 export interface SubmitWorld {
   /** The text of a file, or why it cannot be read ("No such file or directory"). */
-  readText(path: string): Outcome<string>;
+  readText(path: string): WorldResult<string>;
   /** Saves the output for `include command into FILE`. */
-  writeText(path: string, text: string): Outcome<void>;
+  writeText(path: string, text: string): WorldResult<void>;
   /** Runs a program (argv[0] is searched in PATH) in `cwd`; returns its standard output and exit status. */
-  run(argv: readonly string[], cwd: string): Outcome<{ readonly stdout: string; readonly status: number }>;
-  stdin(): Outcome<string>;
+  run(argv: readonly string[], cwd: string): WorldResult<{ readonly stdout: string; readonly status: number }>;
+  stdin(): WorldResult<string>;
   /** `undefined` if there is nothing, or it cannot be reached. */
   look(path: string): FileFacts | undefined;
   /** The names in a directory without `.` and `..`; empty if it is not a directory. */
@@ -22,7 +22,7 @@ export interface SubmitWorld {
   random(): number;
 }
 
-export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
+export type WorldResult<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly reason: string };
 
 export interface FileFacts {
   readonly directory: boolean;

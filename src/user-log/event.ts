@@ -22,9 +22,9 @@ export type UserLogBody =
   | ({ readonly type: 'evicted'; readonly checkpointed?: 1 } & Partial<Code> &
       Spent & { readonly reason?: string; readonly resources?: Resources })
   /** 004 with "terminated and was requeued": a policy asked for another attempt. */
-  | ({ readonly type: 'requeued'; readonly reason?: string; readonly resources?: Resources } & Spent & Ending)
+  | ({ readonly type: 'requeued'; readonly reason?: string; readonly resources?: Resources } & Spent & LoggedEnding)
   /** 005 */
-  | ({ readonly type: 'terminated'; readonly resources?: Resources } & Spent & SpentInAll & Ending)
+  | ({ readonly type: 'terminated'; readonly resources?: Resources } & Spent & SpentInAll & LoggedEnding)
   /** 006; KB, MB, KB, KB. */
   | {
       readonly type: 'image-size';
@@ -119,7 +119,7 @@ export interface SpentInAll {
 }
 
 /** Either `exitCode` or `signal`; `core` is the core file's path. */
-export type Ending =
+export type LoggedEnding =
   | { readonly exitCode: number; readonly signal?: never; readonly core?: never }
   | { readonly signal: number; readonly core?: string; readonly exitCode?: never };
 

@@ -7,7 +7,7 @@ export interface Shape {
   readonly number: number;
   /** The event's MyType in the JSON and XML forms. */
   readonly my: string;
-  readonly lines: readonly (Line | Block)[];
+  readonly lines: readonly (LineShape | Block)[];
   /** Attribute names in the JSON and XML forms, by field. */
   readonly ad: Readonly<Record<string, string>>;
   /** Attributes in these forms that appear in no line. */
@@ -16,7 +16,7 @@ export interface Shape {
   readonly ends?: boolean;
 }
 
-export interface Line {
+export interface LineShape {
   readonly template: Template;
   /** Whether the line may be missing. */
   readonly optional?: boolean;
@@ -24,8 +24,8 @@ export interface Line {
   when?(fields: Fields): boolean;
 }
 
-const must = (source: string): Line => ({ template: template(source) });
-const may = (source: string, when?: (fields: Fields) => boolean): Line => ({
+const must = (source: string): LineShape => ({ template: template(source) });
+const may = (source: string, when?: (fields: Fields) => boolean): LineShape => ({
   template: template(source),
   optional: true,
   ...(when ? { when } : {}),

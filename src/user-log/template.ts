@@ -6,14 +6,14 @@ export interface Template {
   /** `undefined` if `fields` lacks something that the line needs. */
   print(fields: Fields): string | undefined;
   parse(line: string): Fields | undefined;
-  readonly names: readonly (readonly [name: string, kind: Kind])[];
+  readonly names: readonly (readonly [name: string, kind: FieldKind])[];
 }
 
 export type Fields = Readonly<Record<string, unknown>>;
-export type Kind = '' | '!' | '#' | '~' | '%';
+export type FieldKind = '' | '!' | '#' | '~' | '%';
 
 const CPU = 'Usr (\\d+) (\\d\\d):(\\d\\d):(\\d\\d), Sys (\\d+) (\\d\\d):(\\d\\d):(\\d\\d)';
-const PATTERN: Readonly<Record<Kind, string>> = {
+const PATTERN: Readonly<Record<FieldKind, string>> = {
   // Text must not match the table that may follow it.
   '': '((?!Partitionable Resources :).*?)',
   '!': '(\\S+)',
@@ -24,7 +24,7 @@ const PATTERN: Readonly<Record<Kind, string>> = {
 
 export function template(source: string): Template {
   const parts = source.split(/(\{\w+[!#~%]?\})/);
-  const names: [string, Kind][] = [];
+  const names: [string, FieldKind][] = [];
   let pattern = '';
   for (const part of parts) {
     const field = /^\{(\w+)([!#~%]?)\}$/.exec(part);
@@ -32,7 +32,7 @@ export function template(source: string): Template {
       pattern += part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
       continue;
     }
-    const kind = field[2] as Kind;
+    const kind = field[2] as FieldKind;
     names.push([field[1], kind]);
     pattern += PATTERN[kind];
   }

@@ -1,6 +1,6 @@
 import type { UserLogEvent } from './event.ts';
 import type { Block } from './resource-table.ts';
-import { type Line, SHAPES, type Shape } from './shapes.ts';
+import { type LineShape, SHAPES, type Shape } from './shapes.ts';
 import { type Fields, oneLine } from './template.ts';
 import { type DateStyle, formatEventTime, parseEventTime } from './time.ts';
 
@@ -105,7 +105,7 @@ function parseShape(shape: Shape, lines: readonly string[]): Fields | undefined 
   return at === lines.length && ended ? fields : undefined;
 }
 
-function isLine(part: Line | Block): part is Line {
+function isLine(part: LineShape | Block): part is LineShape {
   return 'template' in part;
 }
 

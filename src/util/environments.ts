@@ -1,8 +1,8 @@
 /** Names of variables; a `*` at the end matches any continuation. */
-export type Names = readonly string[];
+export type VariableNames = readonly string[];
 
 /** What the user's programs inherit from the environment in which we were started. */
-export const FOR_PROGRAMS: Names = [
+export const FOR_PROGRAMS: VariableNames = [
   'PATH',
   'HOME',
   'USER',
@@ -16,7 +16,7 @@ export const FOR_PROGRAMS: Names = [
 ];
 
 /** What a batch system's commands need to find it on this machine. */
-const BATCH_SYSTEMS: Names = [
+const BATCH_SYSTEMS: VariableNames = [
   'SLURM_CONF',
   'SGE_ROOT',
   'SGE_CELL',
@@ -34,11 +34,11 @@ const BATCH_SYSTEMS: Names = [
 ];
 
 /** What commands on this machine inherit, and so the jobs that they start. */
-export const FOR_SITE: Names = [...FOR_PROGRAMS, ...BATCH_SYSTEMS];
+export const FOR_SITE: VariableNames = [...FOR_PROGRAMS, ...BATCH_SYSTEMS];
 
 /** Settings of container runtimes, and of the proxies for downloads. */
-const CONTAINERS: Names = ['CONTAINERS_*', 'DOCKER_*', 'APPTAINER_*', 'SINGULARITY_*', 'REGISTRY_AUTH_FILE'];
-const PROXIES: Names = [
+const CONTAINERS: VariableNames = ['CONTAINERS_*', 'DOCKER_*', 'APPTAINER_*', 'SINGULARITY_*', 'REGISTRY_AUTH_FILE'];
+const PROXIES: VariableNames = [
   'http_proxy',
   'https_proxy',
   'all_proxy',
@@ -50,7 +50,7 @@ const PROXIES: Names = [
 ];
 
 /** What daemons need: their own settings, ssh's agent and prompts, certificates, containers, desktop notifications. */
-const FOR_DAEMONS: Names = [
+const FOR_DAEMONS: VariableNames = [
   ...FOR_SITE,
   ...CONTAINERS,
   ...PROXIES,
@@ -74,7 +74,7 @@ const FOR_DAEMONS: Names = [
 ];
 
 /** The variables in `env` with these names. */
-export function only(env: NodeJS.ProcessEnv, names: Names): NodeJS.ProcessEnv {
+export function only(env: NodeJS.ProcessEnv, names: VariableNames): NodeJS.ProcessEnv {
   const exact = new Set(names.filter((name) => !name.endsWith('*')));
   const prefixes = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   return Object.fromEntries(
@@ -87,6 +87,6 @@ export function only(env: NodeJS.ProcessEnv, names: Names): NodeJS.ProcessEnv {
  * variables of that shell: a secret among them would be visible in /proc for as long as the daemon runs. `more`:
  * further variables that the user configured (`daemons.environment`).
  */
-export function daemonEnvironment(env: NodeJS.ProcessEnv, more: Names = []): NodeJS.ProcessEnv {
+export function daemonEnvironment(env: NodeJS.ProcessEnv, more: VariableNames = []): NodeJS.ProcessEnv {
   return only(env, [...FOR_DAEMONS, ...more]);
 }

@@ -5,7 +5,7 @@ import { Link } from '../../src/pool/worker/link.ts';
 import { machineAd } from '../../src/pool/host/machine.ts';
 import { poolPlaces } from '../../src/pool/host/places.ts';
 import { type IssuedToken, Tokens } from '../../src/pool/wire/tokens.ts';
-import type { Ask, FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
+import type { WireAsk, FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
 import { type TestAgent, until } from '../agent/agent.ts';
 
 type Start = Extract<FromCentralManager, { t: 'start' }>;
@@ -18,7 +18,7 @@ export interface HostileOptions {
   /** What it answers when told to start a job; default: nothing. */
   readonly onStart?: (worker: HostileWorker, start: Start) => void;
   /** Its answer to a request for results. */
-  readonly onAsk?: (ask: Ask) => { readonly files?: unknown; readonly bytes?: Buffer };
+  readonly onAsk?: (ask: WireAsk) => { readonly files?: unknown; readonly bytes?: Buffer };
 }
 
 /** A worker run by an attacker: it has a pilot's token, and can send anything. */

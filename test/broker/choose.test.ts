@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { choose } from '../../src/broker/choose.ts';
 import { explainChoice } from '../../src/broker/explain.ts';
-import { expectedWait, type Load, capacityFor } from '../../src/broker/load.ts';
+import { expectedWait, type SiteLoad, capacityFor } from '../../src/broker/load.ts';
 import { NOTHING_MEASURED, observe, recentFailures } from '../../src/broker/measures.ts';
 import { candidateOf, isInUse, siteAd } from '../../src/broker/site-ad.ts';
 import type { CandidateSite, KnownSite } from '../../src/broker/sites.ts';
@@ -135,7 +135,7 @@ describe('the choice', () => {
 });
 
 describe('expected waits and capacity', () => {
-  const idle: Load = {
+  const idle: SiteLoad = {
     totalCpus: 8,
     freeCpus: 8,
     here: 0,

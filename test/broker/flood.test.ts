@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Flooded, flood } from '../../src/broker/flood.ts';
-import type { Load } from '../../src/broker/load.ts';
+import type { SiteLoad } from '../../src/broker/load.ts';
 import { NOTHING_MEASURED, observe } from '../../src/broker/measures.ts';
 import { SampleTaker } from '../../src/broker/samples.ts';
 import type { CandidateSite } from '../../src/broker/sites.ts';
@@ -8,7 +8,7 @@ import { parseOldAd } from '../../src/classad/api.ts';
 import type { CandidateStepped } from '../../src/job/events.ts';
 
 const NOW = 1_800_000_000;
-const LOAD: Load = {
+const LOAD: SiteLoad = {
   totalCpus: 8,
   freeCpus: 8,
   here: 0,
@@ -22,7 +22,7 @@ const LOAD: Load = {
   outOfUse: false,
 };
 
-function site(name: string, load: Partial<Load> = {}, cost = 0): CandidateSite {
+function site(name: string, load: Partial<SiteLoad> = {}, cost = 0): CandidateSite {
   return { name, cost, load: { ...LOAD, ...load }, ad: parseOldAd(`Name = "${name}"\nRequirements = true`) };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  type Action,
+  type CredentialAction,
   DEFAULT_WATCH,
   type Memories,
   type RemoteCopy,
@@ -44,7 +44,7 @@ class World {
   readonly alarms: string[] = [];
   nextLook: number | undefined;
 
-  look(now = this.now): readonly Action[] {
+  look(now = this.now): readonly CredentialAction[] {
     const { credentials, jobs, copies, memories, config } = this;
     const seen = look({ now, credentials: [...credentials.values()], jobs, copies, memories, config });
     this.nextLook = seen.nextLook;
@@ -59,7 +59,7 @@ class World {
     this.memories = look({ now, credentials: [...credentials.values()], jobs, copies, memories, config }).memories;
   }
 
-  #do(action: Action): void {
+  #do(action: CredentialAction): void {
     const move = (ids: readonly { proc: number }[], from: WatchedJob['where'], to: WatchedJob['where']) => {
       for (const { proc } of ids) {
         const at = this.jobs.findIndex((one) => one.id.proc === proc);
@@ -101,7 +101,7 @@ class World {
   }
 
   /** Runs until `until`, on the clock that `nextLook` sets. */
-  run(until: number): readonly Action[] {
+  run(until: number): readonly CredentialAction[] {
     const all = [...this.look()];
     for (let turns = 0; this.nextLook !== undefined && this.nextLook <= until; turns++) {
       assert.ok(turns < 1000);
@@ -115,7 +115,8 @@ class World {
   }
 }
 
-const names = (actions: readonly Action[]) => actions.map((one) => (one.do === 'alarm' ? one.news.news : one.do));
+const names = (actions: readonly CredentialAction[]) =>
+  actions.map((one) => (one.do === 'alarm' ? one.news.news : one.do));
 
 describe('the watch over credentials', () => {
   it('warns, holds at the end, and after the renewal releases, refreshes and says so', () => {

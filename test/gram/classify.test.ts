@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { classify, NOTHING_SEEN, type Seen } from '../../src/gram/classify.ts';
+import { classify, NOTHING_SEEN, type GramSeen } from '../../src/gram/classify.ts';
 import { STATE } from '../../src/gram/protocol.ts';
 import { freshKey } from '../conformance/kit.ts';
 
 const key = freshKey();
-const told = (seen: Partial<Seen>, record: Partial<Parameters<typeof classify>[0]> = {}) =>
+const told = (seen: Partial<GramSeen>, record: Partial<Parameters<typeof classify>[0]> = {}) =>
   classify({ key, phase: 'committed', losses: 0, ...record }, { ...NOTHING_SEEN, ...seen });
 
 describe('what GRAM says of a job', () => {

@@ -5,7 +5,7 @@ import type { Backend } from '../../src/backends/contract.ts';
 import { pbs } from '../../src/backends/pbs.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import type { Answer, AnswerLine } from '../../src/jobmanager/answer.ts';
+import type { SiteAnswer, AnswerLine } from '../../src/jobmanager/answer.ts';
 import { View } from '../../src/jobmanager/view.ts';
 
 const KEY: AttemptKey = 'a.1.0.1';
@@ -16,7 +16,7 @@ const exit = (how: string, got = ''): string =>
 const { patience } = slurm;
 
 /** An answer with the given lines, each `KIND REST`. */
-function answer(...lines: string[]): Answer {
+function answer(...lines: string[]): SiteAnswer {
   const read = (line: string): AnswerLine => {
     const at = line.indexOf(' ');
     return { kind: at === -1 ? line : line.slice(0, at), rest: at === -1 ? '' : line.slice(at + 1), bytes: undefined };

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Found, type Runtime, runtimeAd, runtimeFor } from '../../src/pool/worker/container-runtimes.ts';
+import { type FoundRuntime, type Runtime, runtimeAd, runtimeFor } from '../../src/pool/worker/container-runtimes.ts';
 import { containerScript } from '../../src/pool/worker/container-script.ts';
 import { findRuntimes } from '../../src/pool/worker/find-runtimes.ts';
 import type { ContainerSpec } from '../../src/site/contract.ts';
@@ -54,7 +54,7 @@ case "$*" in
 esac
 `;
     writeFileSync(join(dir, 'bin/apptainer'), text, { mode: 0o755 });
-    const found: Found = await findRuntimes({ dir, env: { PATH: `${join(dir, 'bin')}:/bin` } });
+    const found: FoundRuntime = await findRuntimes({ dir, env: { PATH: `${join(dir, 'bin')}:/bin` } });
     const [apptainer] = found.runtimes;
     expect(apptainer).toMatchObject({ kind: 'apptainer', whyNoFiles: 'no mksquashfs' });
     const alone = { runtimes: apptainer ? [apptainer] : [], why: found.why };

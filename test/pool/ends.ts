@@ -1,4 +1,4 @@
-import type { ExitRecord } from '../../src/pool/worker/attempt-place.ts';
+import type { RunExitRecord } from '../../src/pool/worker/attempt-place.ts';
 
 /** Signals that can end a process: not those that are ignored or stop it, nor the two that glibc reserves. */
 export const DEADLY: readonly number[] = Array.from({ length: 64 }, (_, i) => i + 1).filter(
@@ -8,7 +8,7 @@ export const DEADLY: readonly number[] = Array.from({ length: 64 }, (_, i) => i 
 export interface EndCase {
   /** For `sh -c`. */
   readonly text: string;
-  readonly how: ExitRecord['how'];
+  readonly how: RunExitRecord['how'];
 }
 
 /** Every way in which a program can end. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeFrame, FrameReader, type Message } from '../../src/pool/wire/frames.ts';
+import { encodeFrame, FrameReader, type WireMessage } from '../../src/pool/wire/frames.ts';
 
 describe('frames', () => {
   it('come out as they went in, however they are cut', () => {
@@ -9,7 +9,7 @@ describe('frames', () => {
     fc.assert(
       fc.property(frames, fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1 }), (all, cuts) => {
         const wire = Buffer.concat(all.flatMap(([one, bytes]) => encodeFrame(one, bytes)));
-        const read: [Message, Buffer][] = [];
+        const read: [WireMessage, Buffer][] = [];
         const reader = new FrameReader((one, bytes) => read.push([one, Buffer.from(bytes)]));
         for (let at = 0, i = 0; at < wire.length; i++) {
           const end = at + (cuts[i % cuts.length] ?? 1);

@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { proof } from '../../src/pool/wire/auth.ts';
-import { Channel, encodeFrame, type Message } from '../../src/pool/wire/frames.ts';
+import { Channel, encodeFrame, type WireMessage } from '../../src/pool/wire/frames.ts';
 import { Link } from '../../src/pool/worker/link.ts';
 import {
   type FromCentralManager,
@@ -117,7 +117,7 @@ const CENTRAL_MANAGER_SAYS: readonly FromCentralManager[] = [
 const asSent = (message: object): unknown => JSON.parse(JSON.stringify(message));
 
 /** One of our messages, with one value replaced by another. */
-function spoilt(says: readonly Message[]): fc.Arbitrary<Message> {
+function spoilt(says: readonly WireMessage[]): fc.Arbitrary<WireMessage> {
   return fc.tuple(fc.constantFrom(...says), fc.nat(), fc.jsonValue()).map(([message, at, value]) => {
     const copy = asSent(message) as Record<string, unknown>;
     const places: [Record<string, unknown>, string][] = [];
@@ -131,7 +131,7 @@ function spoilt(says: readonly Message[]): fc.Arbitrary<Message> {
     walk(copy);
     const [holder, name] = places[at % places.length] ?? [copy, 'x'];
     holder[name] = value;
-    return copy as unknown as Message;
+    return copy as unknown as WireMessage;
   });
 }
 
@@ -239,7 +239,7 @@ describe('garbage from the central manager', () => {
     made.open();
     await fc.assert(
       fc.asyncProperty(
-        fc.oneof(spoilt(CENTRAL_MANAGER_SAYS), anything, fc.constantFrom<Message>(...CENTRAL_MANAGER_SAYS)),
+        fc.oneof(spoilt(CENTRAL_MANAGER_SAYS), anything, fc.constantFrom<WireMessage>(...CENTRAL_MANAGER_SAYS)),
         async (message) => {
           await until('the worker to be there', () => (made.up && wires.length > 0) || undefined, 5000);
           const [before, down] = [taken.length, downs.length];

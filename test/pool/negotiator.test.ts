@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { adFrom } from '../../src/pool/wire/ads.ts';
-import { negotiate, type Offer, type Wanted } from '../../src/pool/central-manager/negotiator.ts';
+import { negotiate, type Offer, type WantedKind } from '../../src/pool/central-manager/negotiator.ts';
 import { Priorities } from '../../src/pool/central-manager/priorities.ts';
 import type { Size } from '../../src/pool/wire/wire.ts';
 
@@ -19,7 +19,7 @@ function offer(worker: string, free: Size, more: Record<string, string> = {}, ti
   return { worker, ad: adFrom(texts), free, shape: JSON.stringify(texts), timeToLive, refuses: () => false };
 }
 
-function wanted(kind: string, waiting: number, needs: Size, more: Record<string, string> = {}): Wanted<string> {
+function wanted(kind: string, waiting: number, needs: Size, more: Record<string, string> = {}): WantedKind<string> {
   const texts = { RequestCpus: `${needs.cpus}`, RequestMemory: `${needs.memoryMb}`, Requirements: 'true', ...more };
   return {
     kind,
@@ -33,7 +33,7 @@ function wanted(kind: string, waiting: number, needs: Size, more: Record<string,
   };
 }
 
-const run = (jobs: Wanted<string>[], offers: Offer<string>[], priorities = new Priorities(() => 0)) =>
+const run = (jobs: WantedKind<string>[], offers: Offer<string>[], priorities = new Priorities(() => 0)) =>
   negotiate(jobs, offers, { priorities, now: 1000 });
 
 describe('negotiation', () => {

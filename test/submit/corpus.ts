@@ -7,7 +7,7 @@ import { Submit } from '../../src/commands/submit.ts';
 import { submitArguments, type SubmitArguments } from '../../src/commands/submit-words.ts';
 import { describe } from '../../src/enqueue/enqueue.ts';
 import { GryphusError } from '../../src/errors.ts';
-import { type Cluster, fullAds, parseSubmit, type SubmitRequest } from '../../src/submit/api.ts';
+import { type Cluster, fullAds, parseSubmit, type ParseRequest } from '../../src/submit/api.ts';
 import { localWorld } from '../../src/submit/local-world.ts';
 
 type Ad = Record<string, string>;
@@ -66,7 +66,7 @@ async function fromArguments({ argv = [], flags }: CorpusCase): Promise<SubmitAr
 }
 
 /** Writes a case's files to a directory, and reads its description there. */
-export async function answer(test: CorpusCase, policy: SubmitRequest['policy'] = {}): Promise<Answer> {
+export async function answer(test: CorpusCase, policy: ParseRequest['policy'] = {}): Promise<Answer> {
   const temporary = mkdtempSync(join(tmpdir(), 'gs-'));
   const root = join(temporary, 'dir');
   mkdirSync(root);
@@ -101,7 +101,7 @@ export function environmentOf(test: CorpusCase): Record<string, string> {
   };
 }
 
-async function read(test: CorpusCase, root: string, policy: SubmitRequest['policy']): Promise<Answer> {
+async function read(test: CorpusCase, root: string, policy: ParseRequest['policy']): Promise<Answer> {
   const failed = { exit: 1, ads: [], jobs: 0, late: false };
   try {
     const { file = 'job.sub', request } = await fromArguments(test);

@@ -1,4 +1,4 @@
-import type { Outcome, SubmitWorld } from '../../src/submit/api.ts';
+import type { WorldResult, SubmitWorld } from '../../src/submit/api.ts';
 
 export interface MemoryFiles {
   /** Contents by absolute path. */
@@ -28,7 +28,7 @@ export function memoryWorld({ files, directories = [], environment = {}, run, st
     return `/${parts.join('/')}`;
   };
   return {
-    readText(path): Outcome<string> {
+    readText(path): WorldResult<string> {
       const text = files[clean(path)];
       return text === undefined ? MISSING : { ok: true, value: text };
     },

@@ -4,7 +4,7 @@ import { toInt32 } from '../int64.ts';
 import type { EvalState } from '../state.ts';
 import { ERROR, isInt, ListValue, type Value } from '../values.ts';
 import { caught, type Each, type FunctionDefinition, type FunctionTable, overLists, pure } from './definition.ts';
-import { type Environment, joinWords, printV2, readV1, setEntry, splitWords } from './shell-words.ts';
+import { type EnvironmentMap, joinWords, printV2, readV1, setEntry, splitWords } from './shell-words.ts';
 import { tokens } from './string-lists.ts';
 
 function listOf(items: readonly string[]): ListValue {
@@ -87,7 +87,7 @@ function environmentV1toV2(value: Value): Value {
 }
 
 function mergeEnvironment(...values: Value[]): Value {
-  const environment: Environment = new Map();
+  const environment: EnvironmentMap = new Map();
   for (const value of values) {
     if (value === undefined) continue;
     const entries = typeof value === 'string' ? splitWords(value) : undefined;

@@ -31,10 +31,10 @@ function quoteRun(run: string): string {
 const ENV_DELIMITERS = '!#$%&*+,-/:;<>?@^`|~\x1f';
 
 /** An environment; the value is `undefined` for a $$() macro that is an entry by itself. */
-export type Environment = Map<string, string | undefined>;
+export type EnvironmentMap = Map<string, string | undefined>;
 
 /** Adds `NAME=value` to the environment; returns false if it is malformed. */
-export function setEntry(environment: Environment, entry: string): boolean {
+export function setEntry(environment: EnvironmentMap, entry: string): boolean {
   const equals = entry.indexOf('=');
   if (equals > 0) environment.set(entry.slice(0, equals), entry.slice(equals + 1));
   else if (equals < 0 && entry.includes('$$')) environment.set(entry, undefined);
@@ -43,8 +43,8 @@ export function setEntry(environment: Environment, entry: string): boolean {
 }
 
 /** V1: entries separated by newlines and a delimiter (`;`, or the character that the text begins with). */
-export function readV1(text: string): Environment | undefined {
-  const environment: Environment = new Map();
+export function readV1(text: string): EnvironmentMap | undefined {
+  const environment: EnvironmentMap = new Map();
   const own = text !== '' && ENV_DELIMITERS.includes(text.charAt(0));
   const delimiter = own ? text.charAt(0) : ';';
   const entries = (own ? text.slice(1) : text).replaceAll(delimiter, '\n').split('\n');
@@ -55,7 +55,7 @@ export function readV1(text: string): Environment | undefined {
   return environment;
 }
 
-export function printV2(environment: Environment): string {
+export function printV2(environment: EnvironmentMap): string {
   const names = [...environment.keys()].sort(compareText);
   return joinWords(
     names.map((name) => {

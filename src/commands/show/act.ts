@@ -3,9 +3,9 @@ import { formatJobId } from '../../job/ids.ts';
 import { counted } from '../../util/plain-text.ts';
 
 /** Actions on jobs. */
-export type Order = Action | 'move' | 'vacate' | 'suspend' | 'continue';
+export type JobOrder = Action | 'move' | 'vacate' | 'suspend' | 'continue';
 
-const WORDS: Readonly<Record<Order, string>> = {
+const WORDS: Readonly<Record<JobOrder, string>> = {
   hold: 'held',
   release: 'released',
   remove: 'marked for removal',
@@ -26,7 +26,7 @@ export interface Said {
  * A line for each job named by its id. For any other selection, one line in HTCondor's words, followed by the number of
  * jobs so that its extent is clear.
  */
-export function actionLines(order: Order, target: Selection, results: readonly ActionResult[]): Said[] {
+export function actionLines(order: JobOrder, target: Selection, results: readonly ActionResult[]): Said[] {
   if (target.ids) {
     const byId = new Map(results.map((one) => [formatJobId(one.id), one]));
     const missing =

@@ -2,18 +2,18 @@ import type { JobId } from '../../job/ids.ts';
 import type { UserLogEvent } from '../../user-log/event.ts';
 
 /** The jobs to wait for: all in the log, a cluster, or one job. */
-export interface Wanted {
+export interface WantedEnds {
   readonly cluster?: number;
   readonly proc?: number;
 }
 
 /** What `condor_wait` tracks about a log. */
 export class LogProgress {
-  readonly #wanted: Wanted;
+  readonly #wanted: WantedEnds;
   readonly #alive = new Set<string>();
   readonly #ended = new Set<string>();
 
-  constructor(wanted: Wanted = {}) {
+  constructor(wanted: WantedEnds = {}) {
     this.#wanted = wanted;
   }
 

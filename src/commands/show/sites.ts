@@ -1,4 +1,4 @@
-import type { CheckStep, Found, SiteRecord, SiteStatus } from '../../index.ts';
+import type { CheckStep, FoundBatchSystem, SiteRecord, SiteStatus } from '../../index.ts';
 import { counted, spanText, timeText } from '../../util/plain-text.ts';
 import { tableLines } from './table.ts';
 import { columns, visible, type Width, wrapped } from './width.ts';
@@ -119,10 +119,10 @@ export function stepText({ step, ok, message, remedy }: CheckStep): string {
 }
 
 /** What `site add` found at a site, the one it would use first. */
-export function foundLines(name: string, found: readonly Found[]): string[] {
+export function foundLines(name: string, found: readonly FoundBatchSystem[]): string[] {
   const [first, ...others] = found;
   if (!first) return [`${name} has no batch system that Gryphus knows: jobs will run there as plain processes.`];
-  const state = ({ answers }: Found) => (answers ? '' : ', which does not answer now');
+  const state = ({ answers }: FoundBatchSystem) => (answers ? '' : ', which does not answer now');
   return [
     `${name} has ${first.batch}${state(first)} (${visible(first.message)}).`,
     ...others.map((other) => `It also has ${other.batch}${state(other)}: --batch ${other.batch} would use that.`),

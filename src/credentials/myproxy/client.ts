@@ -17,7 +17,7 @@ export interface Stored {
   readonly credentialName?: string;
 }
 
-export interface PutOptions {
+export interface MyProxyPutOptions {
   /** Lifetime of the stored proxy in seconds; a week by default. */
   readonly lifetime?: number;
   /** The longest lifetime of proxies retrieved from it, in seconds; 12 h by default. */
@@ -42,7 +42,7 @@ export async function putCredential(
   server: MyProxyServer,
   what: Stored,
   issuer: Credential,
-  options: PutOptions,
+  options: MyProxyPutOptions,
 ): Promise<void> {
   checkPassphrase(what.passphrase);
   await exchange(server, issuer, async (wire) => {

@@ -131,7 +131,7 @@ export interface CredentialNews {
   readonly holds: boolean;
 }
 
-export type Action =
+export type CredentialAction =
   | { readonly do: 'alarm'; readonly news: CredentialNews }
   | {
       readonly do: 'hold';

@@ -1,5 +1,5 @@
 import { alarmTimes, reached } from './alarm-times.ts';
-import type { Action, Memory, CredentialNews, WatchConfig, Watched, WatchedJob } from './model.ts';
+import type { CredentialAction, Memory, CredentialNews, WatchConfig, Watched, WatchedJob } from './model.ts';
 import type { Usability } from './usability.ts';
 
 const REMEMBERED = 400;
@@ -12,11 +12,11 @@ export function tell(
   memory: Memory,
   now: number,
   config: WatchConfig,
-): { actions: readonly Action[]; memory: Memory } {
+): { actions: readonly CredentialAction[]; memory: Memory } {
   const { name, version, end } = credential;
   const say = (key: string, news: CredentialNews['news'], also: readonly string[], problem?: string) => {
     const given = new Set(memory.given);
-    const actions: Action[] = given.has(key)
+    const actions: CredentialAction[] = given.has(key)
       ? []
       : [{ do: 'alarm', news: newsOf(credential, key, news, users, now, problem) }];
     const added = [...also, key].filter((one) => !given.has(one));

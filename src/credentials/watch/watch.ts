@@ -1,7 +1,7 @@
 import type { JobId } from '../../job/ids.ts';
 import { alarmTimes } from './alarm-times.ts';
 import {
-  type Action,
+  type CredentialAction,
   CREDENTIAL_HOLD,
   type Memories,
   type Memory,
@@ -22,7 +22,7 @@ import {
 } from './usability.ts';
 import { tell } from './tell.ts';
 
-export interface Look {
+export interface WatchInput {
   /** Unix seconds. */
   readonly now: number;
   readonly credentials: readonly Watched[];
@@ -32,8 +32,8 @@ export interface Look {
   readonly config: WatchConfig;
 }
 
-export interface Seen {
-  readonly actions: readonly Action[];
+export interface WatchResult {
+  readonly actions: readonly CredentialAction[];
   /** Save these before carrying out the actions: a warning lost in a crash is better than one sent twice. */
   readonly memories: Memories;
   /** When the clock alone will change something, in Unix seconds. */
@@ -46,10 +46,10 @@ const NEW: Memory = { given: [], fell: false, renewal: { failures: 0 } };
  * One look at all credentials, after a change of any credential or job, or at `nextLook`. Pure. Holds and releases
  * follow from the current state and not from what changed, so a missed look does no harm; warnings are given once.
  */
-export function look(input: Look): Seen {
+export function look(input: WatchInput): WatchResult {
   const { now, credentials, jobs, copies, config } = input;
   const users = usersOf(jobs);
-  const actions: Action[] = [];
+  const actions: CredentialAction[] = [];
   const memories: Record<string, Memory> = {};
   const times: number[] = [];
   const settled = new Map<string, Usability>();
@@ -71,7 +71,7 @@ export function look(input: Look): Seen {
 }
 
 interface One {
-  readonly actions: readonly Action[];
+  readonly actions: readonly CredentialAction[];
   readonly memory: Memory;
   readonly times: readonly number[];
   /** Whether it is usable; `undefined` while that is unclear (it may be being rewritten). */
@@ -106,7 +106,7 @@ function lookAt(
   if (users.length === 0) {
     return { actions: [], memory: { ...memory, fell: false }, times, settled: clear ? found : undefined };
   }
-  const actions: Action[] = [];
+  const actions: CredentialAction[] = [];
   const due = renewalDue(credential, good, memory.renewal, now, config);
   if (due !== undefined && due <= now) {
     actions.push({ do: 'renew', credential: credential.name });
@@ -127,7 +127,7 @@ function holds(
   jobs: readonly WatchedJob[],
   credentials: readonly Watched[],
   settled: ReadonlyMap<string, Usability>,
-): readonly Action[] {
+): readonly CredentialAction[] {
   const blocking = new Map<string, { readonly found: Unusable; readonly jobs: JobId[] }>();
   for (const { name, holds: stops } of credentials) {
     const found = settled.get(name);
@@ -150,7 +150,7 @@ function holds(
     });
 }
 
-function releases({ jobs, credentials, now, config }: Look): readonly Action[] {
+function releases({ jobs, credentials, now, config }: WatchInput): readonly CredentialAction[] {
   const byName = new Map(credentials.map((one) => [one.name, one]));
   const ready = jobs.filter((job) => job.where === 'held' && mayUse(job.needs, byName, now, config).is === 'good');
   if (ready.length === 0) return [];
@@ -165,7 +165,7 @@ function refreshes(
   jobs: readonly WatchedJob[],
   credentials: readonly Watched[],
   settled: ReadonlyMap<string, Usability>,
-): readonly Action[] {
+): readonly CredentialAction[] {
   const inUse = new Set(jobs.flatMap((one) => one.needs.map((name) => `${name}\n${one.site}`)));
   return copies.flatMap(({ credential, site, version }) => {
     const ours = credentials.find((one) => one.name === credential);

@@ -1,6 +1,6 @@
 import type { Box, Picture } from './picture.ts';
 
-export interface Placed {
+export interface PlacedBox {
   readonly box: Box;
   readonly x: number;
   readonly y: number;
@@ -9,7 +9,7 @@ export interface Placed {
 }
 
 export interface Layout {
-  readonly placed: readonly Placed[];
+  readonly placed: readonly PlacedBox[];
   readonly width: number;
   readonly height: number;
 }
@@ -45,7 +45,7 @@ export function layOut(picture: Picture): Layout {
     row.reduce((sum, box) => sum + widthOf(box), 0) + GAP_X * (row.length - 1);
   const lines = rows.flatMap((row) => chunks(row, MOST_IN_ROW));
   const widest = lines.reduce((most, row) => Math.max(most, rowWidth(row)), 0);
-  const placed: Placed[] = [];
+  const placed: PlacedBox[] = [];
   lines.forEach((row, r) => {
     let x = MARGIN + (widest - rowWidth(row)) / 2;
     for (const box of row) {

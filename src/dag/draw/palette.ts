@@ -1,13 +1,13 @@
 import { STATUS, STATUS_NAMES, type Status } from '../engine/status.ts';
 
-export interface Look {
+export interface NodeLook {
   readonly fill: string;
   readonly stroke: string;
   readonly word: string;
 }
 
 /** The colours differ in lightness too, so that colour-blind readers can tell them apart. */
-const LOOKS: Readonly<Record<Status, Look>> = {
+const LOOKS: Readonly<Record<Status, NodeLook>> = {
   [STATUS.notReady]: { fill: '#f4f4f5', stroke: '#a1a1aa', word: 'not ready' },
   [STATUS.ready]: { fill: '#ffffff', stroke: '#71717a', word: 'waiting' },
   [STATUS.preRun]: { fill: '#e0e7ff', stroke: '#6366f1', word: 'PRE script' },
@@ -18,7 +18,7 @@ const LOOKS: Readonly<Record<Status, Look>> = {
   [STATUS.futile]: { fill: '#fde68a', stroke: '#b45309', word: 'cannot run' },
 };
 
-export function lookOf(status: number): Look {
+export function lookOf(status: number): NodeLook {
   return LOOKS[status as Status] ?? LOOKS[STATUS.ready];
 }
 

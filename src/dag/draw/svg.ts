@@ -1,5 +1,5 @@
 import type { DagGraph } from '../language/graph.ts';
-import { type Layout, layOut, MOST_LABEL, type Placed } from './layout.ts';
+import { type Layout, layOut, MOST_LABEL, type PlacedBox } from './layout.ts';
 import { lookOf, STATUSES, statusClass } from './palette.ts';
 import { type Picture, pictureOf } from './picture.ts';
 import { counted } from '../../util/plain-text.ts';
@@ -43,7 +43,7 @@ function linesSvg(picture: Picture, layout: Layout): readonly string[] {
 }
 
 /** A curve down from `a` to `b`. If one stands right below the other, it bends around whatever is between them. */
-function curve(a: Placed, b: Placed): string {
+function curve(a: PlacedBox, b: PlacedBox): string {
   const at = (x: number, y: number): string => `${x.toFixed(1)} ${y.toFixed(1)}`;
   const [x1, y1, x2, y2] = [a.x + a.width / 2, a.y + a.height, b.x + b.width / 2, b.y - 1];
   const skips = y2 - y1 > 2 * a.height + 60;
@@ -56,7 +56,7 @@ function curve(a: Placed, b: Placed): string {
   return `M${at(x1, y1)}C${at(x1, bend)} ${at(x2, bend)} ${at(x2, y2)}`;
 }
 
-function boxSvg({ box, x, y, width, height }: Placed, status: Uint8Array | undefined): string {
+function boxSvg({ box, x, y, width, height }: PlacedBox, status: Uint8Array | undefined): string {
   const label = box.label.length > MOST_LABEL ? `${box.label.slice(0, MOST_LABEL - 1)}…` : box.label;
   const middle = (x + width / 2).toFixed(1);
   const single = box.nodes.length === 1;

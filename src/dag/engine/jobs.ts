@@ -13,7 +13,7 @@ import {
   setStatus,
 } from './core.ts';
 import { abortedBy, crash, finalEnded, logRemoval } from './ending.ts';
-import type { Ending, JobChange } from './messages.ts';
+import type { NodeJobEnd, JobChange } from './messages.ts';
 import { logTime } from '../times.ts';
 import { jobstateOfJobs, mayRetry, nodeDone, nodeFailed, restartNode, retriesNote } from './nodes.ts';
 import { queueScript } from './scripts.ts';
@@ -102,7 +102,7 @@ function released(core: Core, jobs: JobSet, proc: number): void {
 }
 
 /** One job of a node left the queue; `end` is undefined if it was removed. */
-function jobEnded(core: Core, node: number, jobs: JobSet, proc: number, end: Ending | undefined): void {
+function jobEnded(core: Core, node: number, jobs: JobSet, proc: number, end: NodeJobEnd | undefined): void {
   setIdle(core, jobs, proc, false);
   released(core, jobs, proc);
   setBit(jobs, proc, PROC.ended | PROC.executed, true);
@@ -137,7 +137,7 @@ function jobEnded(core: Core, node: number, jobs: JobSet, proc: number, end: End
 }
 
 /** A node returns its first failure or, if nothing failed, its success. */
-function noteOutcome(core: Core, node: number, jobs: JobSet, proc: number, end: Ending | undefined): void {
+function noteOutcome(core: Core, node: number, jobs: JobSet, proc: number, end: NodeJobEnd | undefined): void {
   const id = `(${jobs.cluster}.${proc}.0)`;
   const name = nodeName(core, node);
   const success = end !== undefined && 'code' in end && end.code === 0;

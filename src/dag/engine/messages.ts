@@ -4,7 +4,7 @@ import { SCRIPT_TYPES, type ScriptSpec, type ScriptType } from '../language/comm
 
 /** How an execution ended. */
 const END = z.union([z.strictObject({ code: z.number() }), z.strictObject({ signal: z.number() })]);
-export type Ending = Read<typeof END>;
+export type NodeJobEnd = Read<typeof END>;
 
 const JOB_CHANGE = z.discriminatedUnion('what', [
   z.strictObject({ what: z.enum(['execute', 'suspended', 'unsuspended', 'released', 'aborted']) }),
@@ -103,7 +103,12 @@ export type DagCommand =
   | { readonly do: 'finish'; readonly code: number; readonly removed: boolean; readonly crashed: boolean };
 
 export type NodeLogEvent =
-  | { readonly type: 'post-script-terminated'; readonly cluster: number; readonly proc: number; readonly end: Ending }
+  | {
+      readonly type: 'post-script-terminated';
+      readonly cluster: number;
+      readonly proc: number;
+      readonly end: NodeJobEnd;
+    }
   /** The job is removed as the DAG ends, so that its end is never reported. */
   | { readonly type: 'aborted'; readonly cluster: number; readonly proc: number; readonly reason: string }
   | { readonly type: 'noop-submit' | 'noop-terminated' | 'pre-skip'; readonly serial: number };

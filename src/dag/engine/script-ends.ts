@@ -2,7 +2,7 @@ import { isNoop } from '../language/graph.ts';
 import { type Core, isService, jobstate, MARK, nodeName, say, setMark, setStatus } from './core.ts';
 import { abortedBy } from './ending.ts';
 import { runPost } from './jobs.ts';
-import type { Ending } from './messages.ts';
+import type { NodeJobEnd } from './messages.ts';
 import { mayRetry, nodeDone, nodeFailed, restartNode, retriesNote } from './nodes.ts';
 import { jobIdOf } from './scripts.ts';
 import { signalText } from './signals.ts';
@@ -10,12 +10,12 @@ import { NO_RETURN, NOOP_ID, STATUS } from './status.ts';
 
 const MAX_SIGNAL = 64;
 
-function returnOf(end: Ending): number {
+function returnOf(end: NodeJobEnd): number {
   return 'code' in end ? end.code : -end.signal;
 }
 
 /** The PRE script ended: the job may run, PRE_SKIP may count it as done, or the node has failed. */
-export function preEnded(core: Core, node: number, end: Ending): void {
+export function preEnded(core: Core, node: number, end: NodeJobEnd): void {
   const name = nodeName(core, node);
   const returned = returnOf(end);
   core.counts.pre--;
@@ -34,7 +34,7 @@ export function preEnded(core: Core, node: number, end: Ending): void {
   abortedBy(core, node, 'PRE script');
 }
 
-function preFailed(core: Core, node: number, end: Ending): void {
+function preFailed(core: Core, node: number, end: NodeJobEnd): void {
   const name = nodeName(core, node);
   const returned = core.returned[node] ?? 0;
   if ('code' in end) {
@@ -69,7 +69,7 @@ function preFailed(core: Core, node: number, end: Ending): void {
 }
 
 /** The POST script ended: it decides, in place of the job, whether the node has failed. */
-export function postEnded(core: Core, node: number, end: Ending): void {
+export function postEnded(core: Core, node: number, end: NodeJobEnd): void {
   const name = nodeName(core, node);
   const id = jobIdOf(core, node);
   const ofJob = core.returned[node] ?? 0;

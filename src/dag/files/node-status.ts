@@ -13,9 +13,9 @@ interface Verdict {
 }
 
 /** What happens to the manager as the file is written. */
-export type Fate = 'here' | 'held' | 'removed';
+export type JobFate = 'here' | 'held' | 'removed';
 
-function verdict(core: Core, fate: Fate): Verdict {
+function verdict(core: Core, fate: JobFate): Verdict {
   const removed = fate === 'removed';
   const hasFinal = core.dag.final !== undefined && !finishedRunning(core, true);
   if (succeeded(core, true)) return { status: STATUS.done, note: 'success', last: true };
@@ -32,7 +32,7 @@ function verdict(core: Core, fate: Fate): Verdict {
 }
 
 /** The text of a NODE_STATUS_FILE (manual, "Capturing the status of nodes in a file"); `now` in Unix milliseconds. */
-export function nodeStatusText(core: Core, dagFiles: readonly string[], now: number, fate: Fate): string {
+export function nodeStatusText(core: Core, dagFiles: readonly string[], now: number, fate: JobFate): string {
   const v = verdict(core, fate);
   const { counts } = core;
   const active = v.last ? 0 : 1;

@@ -2,7 +2,7 @@ import { FLAG, KIND } from './graph.ts';
 import { Complaint } from './problem.ts';
 import type { Command, NodeVar } from './commands.ts';
 import type { NodeTable } from './node-table.ts';
-import { type Scope, throttleOf } from './scope.ts';
+import { type DagScope, throttleOf } from './scope.ts';
 import { isAllNodes } from './syntax.ts';
 
 /**
@@ -11,7 +11,7 @@ import { isAllNodes } from './syntax.ts';
  */
 export interface ApplyContext {
   readonly table: NodeTable;
-  readonly scope: Scope;
+  readonly scope: DagScope;
   readonly appendVars: boolean;
   readonly fullName: (name: string) => string;
   readonly warn: (strictness: number, message: string) => void;

@@ -1,14 +1,14 @@
 import { type DagGraph, FLAG, KIND } from './graph.ts';
 import { counted } from '../../util/plain-text.ts';
 import { directoryOf, inDirectory } from './names.ts';
-import { Complaint, type Place, type Problem } from './problem.ts';
+import { Complaint, type DagPlace, type Problem } from './problem.ts';
 import type { DagSettings } from './settings.ts';
 import { type ApplyContext, applyModifier } from './apply.ts';
 import { type Command, type DotSpec, type NodeCommand, type NodeStatusSpec, wordOf } from './commands.ts';
 import { applyConnect, applyDepend, type JoinNodes } from './depend.ts';
 import { NodeTable } from './node-table.ts';
 import { eachCommand } from './parse.ts';
-import { liftSplices, newScope, type Scope, throttleOf } from './scope.ts';
+import { liftSplices, newScope, type DagScope, throttleOf } from './scope.ts';
 import type { DagSource } from './source.ts';
 import { DEFINITIONS, FOR_THE_MANAGER, isAllNodes, mentionsTheManager, MODIFIERS } from './syntax.ts';
 
@@ -28,7 +28,7 @@ function isNestedFinal(command: NodeCommand): boolean {
 interface Reading {
   readonly file: string;
   readonly dir: string;
-  readonly scope: Scope;
+  readonly scope: DagScope;
   /** The prefix of node names when there are several DAG files: `0.` for the first, and so on. */
   readonly munge: string;
 }
@@ -49,7 +49,7 @@ export class Builder {
   private inlines = 0;
   private filesRead = 0;
   /** Where to report problems of the DAG as a whole. */
-  private whole: Place | undefined;
+  private whole: DagPlace | undefined;
   private dot: DotSpec | undefined;
   private nodeStatus: NodeStatusSpec | undefined;
   private jobstateLog: string | undefined;
@@ -147,7 +147,7 @@ export class Builder {
     liftSplices(reading.scope, this.warner({ file, line: 0 }, undefined));
   }
 
-  private complain(thrown: unknown, command: Command, place: Place): void {
+  private complain(thrown: unknown, command: Command, place: DagPlace): void {
     if (!(thrown instanceof Complaint)) throw thrown;
     const { message, remedy } = thrown;
     const about = wordOf(command);
@@ -161,7 +161,7 @@ export class Builder {
   }
 
   /** The first pass: definitions. */
-  private define(command: Command, reading: Reading, place: Place): void {
+  private define(command: Command, reading: Reading, place: DagPlace): void {
     const { scope } = reading;
     if (command.cmd === 'node') this.addNode(command, reading, place);
     else if (command.cmd === 'splice') this.addSplice(command, reading);
@@ -184,7 +184,7 @@ export class Builder {
   }
 
   /** The second pass: commands about nodes. */
-  private apply(command: Command, reading: Reading, context: ApplyContext, place: Place): void {
+  private apply(command: Command, reading: Reading, context: ApplyContext, place: DagPlace): void {
     if (command.cmd === 'include') this.include(command.file, reading);
     else if (command.cmd === 'depend') applyDepend(command, context, this.joins, place);
     else if (command.cmd === 'connect') applyConnect(command, context);
@@ -192,7 +192,7 @@ export class Builder {
     else if ('node' in command) applyModifier(command, context);
   }
 
-  private setLimit(name: string, limit: number, context: ApplyContext, { file, line }: Place): void {
+  private setLimit(name: string, limit: number, context: ApplyContext, { file, line }: DagPlace): void {
     const throttle = throttleOf(context.scope, name);
     if (throttle.limit >= 0 && throttle.limit !== limit) {
       context.warn(3, `new maxjobs value ${limit} for category ${name} overrides old value ${throttle.limit}`);
@@ -201,7 +201,7 @@ export class Builder {
     throttle.place = { file, line };
   }
 
-  private addNode(command: NodeCommand, reading: Reading, place: Place): void {
+  private addNode(command: NodeCommand, reading: Reading, place: DagPlace): void {
     const { scope, munge } = reading;
     const name = munge + command.name;
     if (!this.settings.DAGMAN_ALLOW_ANY_NODE_NAME_CHARACTERS && command.name.includes('+')) {
@@ -313,7 +313,7 @@ export class Builder {
     return true;
   }
 
-  private first(had: unknown, file: string, reading: Reading, place: Place, word: string): boolean {
+  private first(had: unknown, file: string, reading: Reading, place: DagPlace, word: string): boolean {
     const warn = this.warner(place, word);
     if (reading.scope !== this.root) {
       warn(4, `${word} in a splice has no effect`);
@@ -324,7 +324,7 @@ export class Builder {
   }
 
   /** Warnings at or below `strictness` become errors (DAGMAN_USE_STRICT). */
-  private warner(place: Place, command: string | undefined): (strictness: number, message: string) => void {
+  private warner(place: DagPlace, command: string | undefined): (strictness: number, message: string) => void {
     return (strictness, message) =>
       this.report({
         ...place,

@@ -2,7 +2,7 @@ import { FLAG, KIND } from './graph.ts';
 import { Complaint } from './problem.ts';
 import type { ApplyContext } from './apply.ts';
 import type { Command } from './commands.ts';
-import type { Scope } from './scope.ts';
+import type { DagScope } from './scope.ts';
 
 /** Numbers the join nodes across the whole DAG. */
 export interface JoinNodes {
@@ -101,7 +101,7 @@ export function applyConnect(command: Extract<Command, { readonly cmd: 'connect'
   }
 }
 
-function spliceNamed(context: ApplyContext, name: string, side: string): Scope {
+function spliceNamed(context: ApplyContext, name: string, side: string): DagScope {
   const splice = context.scope.splices.get(context.fullName(name));
   if (splice === undefined) throw new Complaint(`Connect ${side} splice ${name} does not exist`);
   return splice;

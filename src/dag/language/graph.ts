@@ -1,5 +1,5 @@
 import type { DotSpec, NodeStatusSpec, NodeVar, ScriptSpec, Tolerance } from './commands.ts';
-import type { Place } from './problem.ts';
+import type { DagPlace } from './problem.ts';
 
 /** The kind of a node. */
 export const KIND = { job: 0, final: 1, provisioner: 2, service: 3 } as const;
@@ -92,7 +92,7 @@ export interface Places {
   readonly line: Int32Array;
 }
 
-export function placeOf(dag: DagGraph, node: number): Place {
+export function placeOf(dag: DagGraph, node: number): DagPlace {
   return { file: dag.places.files[dag.places.file[node] ?? 0] ?? '', line: dag.places.line[node] ?? 0 };
 }
 

@@ -1,6 +1,6 @@
 import type { DagGraph } from './graph.ts';
 import { directoryOf, inDirectory } from './names.ts';
-import type { Place, Problem } from './problem.ts';
+import type { DagPlace, Problem } from './problem.ts';
 import { DEFAULT_SETTINGS, readSettings, type DagSettings } from './settings.ts';
 import type { Command } from './commands.ts';
 import { Builder } from './build.ts';
@@ -121,8 +121,8 @@ function theConfig(
   own: readonly (readonly Placed[])[],
   given: string | undefined,
   report: (problem: Problem) => void,
-): { readonly file: string; readonly place?: Place } | undefined {
-  let found: { readonly file: string; readonly place?: Place } | undefined =
+): { readonly file: string; readonly place?: DagPlace } | undefined {
+  let found: { readonly file: string; readonly place?: DagPlace } | undefined =
     given === undefined ? undefined : { file: given };
   files.forEach(({ file, dir }, i) => {
     for (const { command, line } of own[i] ?? []) {
@@ -142,7 +142,7 @@ function theConfig(
 /** `place`: that of the CONFIG command that names the file, if one does. */
 function settingsOf(
   file: string | undefined,
-  place: Place | undefined,
+  place: DagPlace | undefined,
   source: DagSource,
   report: (problem: Problem) => void,
 ): DagSettings {

@@ -1,5 +1,5 @@
 import { type DagGraph, FLAG, KIND, type NodeScripts } from './graph.ts';
-import type { Place } from './problem.ts';
+import type { DagPlace } from './problem.ts';
 import type { NodeType, NodeVar, ScriptSpec, ScriptType, Tolerance } from './commands.ts';
 import { EdgeList } from './edges.ts';
 
@@ -10,7 +10,7 @@ export interface Throttle {
   nodes: number;
   liftedTo: Throttle | undefined;
   /** The place of the MAXJOBS command that set the limit. */
-  place?: Place;
+  place?: DagPlace;
 }
 
 /** Stores texts that many nodes share only once. */
@@ -56,7 +56,7 @@ export class NodeTable {
   private readonly placeLine: number[] = [];
 
   /** Returns the new node's number. */
-  add(name: string, type: NodeType, submit: string, directory: string, flags: number, place: Place): number {
+  add(name: string, type: NodeType, submit: string, directory: string, flags: number, place: DagPlace): number {
     const node = this.names.length;
     this.names.push(name);
     this.kind.push(kindOf(type));

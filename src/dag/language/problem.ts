@@ -2,13 +2,13 @@ import { GryphusError } from '../../errors.ts';
 import { printable } from '../../util/plain-text.ts';
 
 /** A place in a file: its name as the user gave it, and the line from 1 (0 means the file as a whole). */
-export interface Place {
+export interface DagPlace {
   readonly file: string;
   readonly line: number;
 }
 
 /** One finding about a DAG. An `error` prevents the DAG from running, a `warning` does not. */
-export interface Problem extends Place {
+export interface Problem extends DagPlace {
   readonly severity: 'error' | 'warning';
   /** The DAG command it is about, such as `JOB`. */
   readonly command?: string;
@@ -25,7 +25,7 @@ export function formatProblem(problem: Problem): string {
 }
 
 /** `x.dag:2`, or `x.dag` for the file as a whole. */
-export function whereOf({ file, line }: Place): string {
+export function whereOf({ file, line }: DagPlace): string {
   return line === 0 ? printable(file) : `${printable(file)}:${line}`;
 }
 

@@ -1,7 +1,7 @@
 import type { Throttle } from './node-table.ts';
 
 /** One name space: the DAG's files together, or one splice. */
-export interface Scope {
+export interface DagScope {
   /** The prefix of all its nodes' names, such as `OUT+IN+`; empty for the DAG itself. */
   readonly prefix: string;
   /** Its name in warnings. */
@@ -9,7 +9,7 @@ export interface Scope {
   /** Its nodes except service nodes: its own, then those of its splices once they are lifted. */
   readonly nodes: number[];
   readonly names: Map<string, number>;
-  readonly splices: Map<string, Scope>;
+  readonly splices: Map<string, DagScope>;
   readonly throttles: Map<string, Throttle>;
   readonly descriptions: Map<string, string>;
   readonly pinsIn: Map<number, number[]>;
@@ -24,7 +24,7 @@ export interface Scope {
   lifted: boolean;
 }
 
-export function newScope(prefix: string, label: string): Scope {
+export function newScope(prefix: string, label: string): DagScope {
   return {
     prefix,
     label,
@@ -44,7 +44,7 @@ export function newScope(prefix: string, label: string): Scope {
   };
 }
 
-export function throttleOf(scope: Scope, name: string): Throttle {
+export function throttleOf(scope: DagScope, name: string): Throttle {
   let throttle = scope.throttles.get(name);
   if (throttle === undefined) {
     throttle = { name, limit: -1, nodes: 0, liftedTo: undefined };
@@ -57,7 +57,7 @@ export function throttleOf(scope: Scope, name: string): Throttle {
  * Moves the contents of the splices of `scope` into it, in the order of their names; a splice can still be named
  * afterwards. `warn` is told which settings the scope overrides.
  */
-export function liftSplices(scope: Scope, warn: (strictness: number, message: string) => void): void {
+export function liftSplices(scope: DagScope, warn: (strictness: number, message: string) => void): void {
   const fresh = [...scope.splices].filter(([, splice]) => !splice.lifted);
   for (const [name, splice] of fresh.sort(([a], [b]) => (a < b ? -1 : 1))) {
     splice.lifted = true;
@@ -80,7 +80,7 @@ export function liftSplices(scope: Scope, warn: (strictness: number, message: st
 
 /** A category whose name begins with `+` is shared by all splices; any other belongs to its splice. */
 function liftThrottle(
-  scope: Scope,
+  scope: DagScope,
   splice: string,
   throttle: Throttle,
   warn: (strictness: number, message: string) => void,

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { count, maybe, type Read, text } from '../../util/schema.ts';
-import { DAG_EVENT, type Ending, type JobChange, type NodeLogEvent, type Told } from '../engine/messages.ts';
+import { DAG_EVENT, type NodeJobEnd, type JobChange, type NodeLogEvent, type Told } from '../engine/messages.ts';
 import type { Description } from '../language/graph.ts';
 import type { ScriptType } from '../language/commands.ts';
 
@@ -68,7 +68,7 @@ export type Happening =
   | {
       readonly is: 'script-ended';
       readonly run: number;
-      readonly end: Ending;
+      readonly end: NodeJobEnd;
       readonly notStarted?: string;
       /** The script's output, if it was asked for. */
       readonly output?: string;

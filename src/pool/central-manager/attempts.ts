@@ -19,7 +19,7 @@ export interface Autocluster {
   seen: number;
 }
 
-export type Phase = 'prepared' | 'idle' | 'granted' | 'running' | 'suspended' | 'ended' | 'withdrawn';
+export type AttemptPhase = 'prepared' | 'idle' | 'granted' | 'running' | 'suspended' | 'ended' | 'withdrawn';
 
 /** One attempt, as known to the central manager. */
 export interface Attempt {
@@ -30,7 +30,7 @@ export interface Attempt {
   kind: Autocluster | undefined;
   /** Order of arrival. */
   order: number;
-  phase: Phase;
+  phase: AttemptPhase;
   /** The worker that it was granted to (its instance), and the boot of that machine. */
   worker?: string;
   boot?: string;

@@ -2,7 +2,7 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import { adFrom } from '../wire/ads.ts';
 import type { Attempt, Autocluster } from './attempts.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
-import type { Wanted } from './negotiator.ts';
+import type { WantedKind } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
 
 /** Tasks whose mean run time is below this are quick, in seconds. */
@@ -101,11 +101,11 @@ export class Autoclusters {
     return next;
   }
 
-  wanted(): Wanted<Autocluster>[] {
+  wanted(): WantedKind<Autocluster>[] {
     if (this.significance.version !== this.#version) this.#regroup();
     if (this.#autoclusters.size > MOST_AUTOCLUSTERS)
       for (const [signature, kind] of this.#autoclusters) if (!this.#waiting.has(kind)) this.#drop(signature, kind);
-    const all: Wanted<Autocluster>[] = [];
+    const all: WantedKind<Autocluster>[] = [];
     for (const kind of this.#waiting) {
       const first = kind.queue[0];
       if (!first) continue;

@@ -6,7 +6,7 @@ import { fits, minus } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
 
 /** A kind of jobs that no match can tell apart, of one owner, and how many of them are waiting. */
-export interface Wanted<K> {
+export interface WantedKind<K> {
   readonly kind: K;
   readonly owner: string;
   readonly ad: ClassAd;
@@ -63,7 +63,7 @@ const LEAST_TIME = 90;
  * kind and shape is evaluated once.
  */
 export function negotiate<K, W>(
-  wanted: readonly Wanted<K>[],
+  wanted: readonly WantedKind<K>[],
   offers: readonly Offer<W>[],
   { priorities, now, gate, ranks }: NegotiationOptions,
 ): { readonly grants: readonly Grant<K, W>[]; readonly unserved: readonly K[] } {
@@ -132,7 +132,7 @@ function nextOwner(
 }
 
 interface Line<K> {
-  readonly wanted: Wanted<K>;
+  readonly wanted: WantedKind<K>;
   left: number;
   /** Indexes of the offers that fit, best first. */
   choice: readonly number[] | undefined;
@@ -149,7 +149,7 @@ function nextFree<K>(line: Line<K>, free: readonly Size[]): number | undefined {
 }
 
 function choiceOf<K, W>(
-  wanted: Wanted<K>,
+  wanted: WantedKind<K>,
   offers: readonly Offer<W>[],
   free: readonly Size[],
   matchmaker: Matchmaker,

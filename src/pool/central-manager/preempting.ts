@@ -2,7 +2,7 @@ import { type ClassAd, isInt, Matchmaker, Real, toDouble } from '../../classad/a
 import { adFrom, offerAd } from '../wire/ads.ts';
 import type { Attempt, Autocluster } from './attempts.ts';
 import { type HeldClaim, takesMore, type Worker } from './collector.ts';
-import type { Wanted } from './negotiator.ts';
+import type { WantedKind } from './negotiator.ts';
 import type { Priorities } from './priorities.ts';
 import { requestAd, slotAd } from './preemption-ads.ts';
 import type { Gate } from './sharing.ts';
@@ -40,7 +40,7 @@ interface Candidate {
  * priority take slots of others where PREEMPTION_REQUIREMENTS is true. Both wait for the time that the machine promised
  * to leave a job undisturbed (MaxJobRetirementTime, or less if the job asks for less).
  */
-export function preemptions(unserved: readonly Wanted<Autocluster>[], options: PreemptingOptions): Preemption[] {
+export function preemptions(unserved: readonly WantedKind<Autocluster>[], options: PreemptingOptions): Preemption[] {
   const { attemptOf, now } = options;
   const matchmaker = new Matchmaker({ now });
   const candidates: Candidate[] = [];
@@ -88,7 +88,7 @@ export function preemptions(unserved: readonly Wanted<Autocluster>[], options: P
 
 /** The run that its machine ranks lowest, of those that their machines rank lower than the waiting job. */
 function byRank(
-  wanted: Wanted<Autocluster>,
+  wanted: WantedKind<Autocluster>,
   candidates: readonly Candidate[],
   matchmaker: Matchmaker,
   now: number,
@@ -110,7 +110,7 @@ function byRank(
  * least work. Lazy, since a run that is taken changes the priorities.
  */
 function* byPriority(
-  wanted: Wanted<Autocluster>,
+  wanted: WantedKind<Autocluster>,
   candidates: readonly Candidate[],
   matchmaker: Matchmaker,
   { priorities, rules, now }: PreemptingOptions,
@@ -141,7 +141,7 @@ function* byPriority(
 }
 
 /** The machine with what would be free without the claim, if the job fits into that. */
-function spaceFor(wanted: Wanted<Autocluster>, worker: Worker, claim: HeldClaim): ClassAd | undefined {
+function spaceFor(wanted: WantedKind<Autocluster>, worker: Worker, claim: HeldClaim): ClassAd | undefined {
   const space = plus(worker.free, claim.size);
   return fits(wanted.size, space) ? offerAd(worker.ad, space) : undefined;
 }

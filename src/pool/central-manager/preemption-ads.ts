@@ -1,7 +1,7 @@
 import { ClassAd, literal, Real } from '../../classad/api.ts';
 import type { Attempt } from './attempts.ts';
 import type { HeldClaim, Worker } from './collector.ts';
-import type { Wanted } from './negotiator.ts';
+import type { WantedKind } from './negotiator.ts';
 import type { Priorities } from './priorities.ts';
 import { offerAd } from '../wire/ads.ts';
 
@@ -28,7 +28,7 @@ export function slotAd(
 }
 
 /** A waiting job with its owner's priority: TARGET of PREEMPTION_REQUIREMENTS. */
-export function requestAd({ ad, owner }: Pick<Wanted<unknown>, 'ad' | 'owner'>, priorities: Priorities): ClassAd {
+export function requestAd({ ad, owner }: Pick<WantedKind<unknown>, 'ad' | 'owner'>, priorities: Priorities): ClassAd {
   const group = ad.find('acctgroup');
   const request = new ClassAd()
     .chainTo(ad)

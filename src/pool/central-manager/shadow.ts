@@ -13,14 +13,14 @@ import type { Asking } from '../wire/asking.ts';
 import type { Attempt } from './attempts.ts';
 import { isFull } from '../host/full-disk.ts';
 import { blobsOf } from '../wire/run-blobs.ts';
-import type { Answer, Ask, OutputFile, RunSpec } from '../wire/wire.ts';
+import type { WireAnswer, WireAsk, OutputFile, RunSpec } from '../wire/wire.ts';
 
 const PIECE = 1 << 20;
 /** Files up to this size, in bytes, are not verified by a digest, since they arrive in one piece. */
 const SMALL = PIECE;
 
 /** A piece of an input for the worker that runs the attempt. Rejects if the input does not belong to that job. */
-export async function inputPiece(spec: RunSpec, ask: Extract<Ask, { what: 'blob' }>): Promise<Buffer> {
+export async function inputPiece(spec: RunSpec, ask: Extract<WireAsk, { what: 'blob' }>): Promise<Buffer> {
   const blob = blobsOf(spec).find(({ sha256 }) => sha256 === ask.sha256);
   if (!blob) throw new Error('that is not an input of this job');
   const file = await open(blob.path, 'r');
@@ -120,7 +120,7 @@ async function listFiles(resultTransfer: ResultTransfer): Promise<Listed> {
 /** If the new files were few and small, they were listed in the report of the end. */
 async function offered(
   resultTransfer: ResultTransfer,
-): Promise<Pick<Extract<Answer, { ok: true }>, 'files' | 'missing' | 'odd'>> {
+): Promise<Pick<Extract<WireAnswer, { ok: true }>, 'files' | 'missing' | 'odd'>> {
   const { attempt, request } = resultTransfer;
   const known = attempt.files;
   if (request.outputs === 'new' && known?.every(({ bytes }) => bytes <= SMALL)) return { files: known };

@@ -1,7 +1,7 @@
 import { literal, type ClassAd, Real } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
-import type { Load } from './idle/load.ts';
+import type { MachineLoad } from './idle/load.ts';
 
 /** What changes all the time on a machine. */
 export interface MachineNow {
@@ -9,7 +9,7 @@ export interface MachineNow {
   readonly now: number;
   readonly keyboard: number | undefined;
   readonly console: number | undefined;
-  readonly load: Load;
+  readonly load: MachineLoad;
   /** How long CpuBusy has been true, in seconds. */
   readonly cpuBusyTime: number;
   /** `undefined`: it has no battery. */

@@ -16,7 +16,7 @@ export type SlotState =
   | 'drained';
 
 /** What the worker does in a state. */
-export type Order = 'refuse' | 'offer' | 'run' | 'stop' | 'ask-to-end' | 'kill';
+export type SlotOrder = 'refuse' | 'offer' | 'run' | 'stop' | 'ask-to-end' | 'kill';
 
 /** What happens to a slot without its policy being asked. */
 export type SlotEvent =
@@ -93,7 +93,7 @@ export type Condition = keyof typeof CONDITIONS;
 
 export interface SlotRow {
   readonly shows: readonly [state: string, activity: string];
-  readonly does: Order;
+  readonly does: SlotOrder;
   /** Looked at in this order at each look; the first that is true counts. */
   readonly looks: readonly (readonly [Condition, SlotState])[];
   readonly on: Readonly<Partial<Record<SlotEvent, SlotState>>>;

@@ -1,18 +1,18 @@
 import { GryphusError } from '../../errors.ts';
 import { type Deferred, deferred } from '../../util/deferred.ts';
-import type { Answer, Ask } from './wire.ts';
+import type { WireAnswer, WireAsk } from './wire.ts';
 
-type Question = Ask extends infer A ? (A extends Ask ? Omit<A, 't' | 'id'> : never) : never;
-type Answered = Extract<Answer, { ok: true }> & { readonly bytes: Buffer };
+type Question = WireAsk extends infer A ? (A extends WireAsk ? Omit<A, 't' | 'id'> : never) : never;
+type Answered = Extract<WireAnswer, { ok: true }> & { readonly bytes: Buffer };
 
 /** The questions of one side of a connection that are waiting for answers. */
 export class Asking {
-  readonly #send: (ask: Ask) => boolean;
+  readonly #send: (ask: WireAsk) => boolean;
   readonly #waiting = new Map<number, Deferred<Answered>>();
   #last = 0;
 
   /** `send` returns whether there is a connection; without one, a question would wait forever. */
-  constructor(send: (ask: Ask) => boolean) {
+  constructor(send: (ask: WireAsk) => boolean) {
     this.#send = send;
   }
 
@@ -25,7 +25,7 @@ export class Asking {
     return wait.promise;
   }
 
-  take(answer: Answer, bytes: Buffer): void {
+  take(answer: WireAnswer, bytes: Buffer): void {
     const wait = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.ok) wait?.resolve({ ...answer, bytes });

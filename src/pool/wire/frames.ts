@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { GryphusError } from '../../errors.ts';
 
 /** A message of the pool's protocol; `t` is its type. */
-export interface Message {
+export interface WireMessage {
   readonly t: string;
 }
 
@@ -18,7 +18,7 @@ const MOMENT_MS = 4;
  * One message as it is sent: the lengths of its two parts (unsigned 32-bit, big-endian), the message as JSON, and the
  * bytes that belong to it.
  */
-export function encodeFrame(message: Message, bytes: Uint8Array = EMPTY): Buffer[] {
+export function encodeFrame(message: WireMessage, bytes: Uint8Array = EMPTY): Buffer[] {
   const json = Buffer.from(JSON.stringify(message), 'utf8');
   const head = Buffer.allocUnsafe(HEAD);
   head.writeUInt32BE(json.length, 0);
@@ -34,9 +34,9 @@ export class FrameReader {
   #size = 0;
   /** How many bytes are needed before there is anything to do, so that a long frame is concatenated only once. */
   #wanted = HEAD;
-  readonly #take: (message: Message, bytes: Buffer) => void;
+  readonly #take: (message: WireMessage, bytes: Buffer) => void;
 
-  constructor(take: (message: Message, bytes: Buffer) => void) {
+  constructor(take: (message: WireMessage, bytes: Buffer) => void) {
     this.#take = take;
   }
 
@@ -61,7 +61,7 @@ export class FrameReader {
   }
 }
 
-function parse(text: string): Message {
+function parse(text: string): WireMessage {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -69,7 +69,7 @@ function parse(text: string): Message {
     throw new GryphusError('protocol-error', 'A frame is not JSON.');
   }
   if (typeof value === 'object' && value !== null && 't' in value && typeof value.t === 'string')
-    return value as Message;
+    return value as WireMessage;
   throw new GryphusError('protocol-error', 'A frame is not a message.');
 }
 
@@ -77,9 +77,9 @@ function parse(text: string): Message {
  * Messages over any duplex stream. Messages sent within one turn of the event loop go out in one write. Sending never
  * throws: a broken stream closes the channel once, and the listener is told why.
  */
-export class Channel<In extends Message, Out extends Message> {
+export class Channel<In extends WireMessage, Out extends WireMessage> {
   readonly #stream: Duplex;
-  readonly #read: (message: Message) => In;
+  readonly #read: (message: WireMessage) => In;
   readonly #waiting: Buffer[] = [];
   #scheduled = false;
   #moment: NodeJS.Timeout | undefined;
@@ -88,7 +88,7 @@ export class Channel<In extends Message, Out extends Message> {
   #onClose: (message: string) => void = () => undefined;
 
   /** `read` throws for an invalid message. */
-  constructor(stream: Duplex, read: (message: Message) => In) {
+  constructor(stream: Duplex, read: (message: WireMessage) => In) {
     this.#stream = stream;
     this.#read = read;
   }

@@ -100,7 +100,7 @@ const ask = z.discriminatedUnion('what', [
   /** Asks for a proxy, from worker to central manager: the answer (PEM) to a certificate request. */
   question('proxy', { key, name: text, request: text }),
 ]);
-export type Ask = Read<typeof ask>;
+export type WireAsk = Read<typeof ask>;
 
 /** The bytes of an answer are the requested content; fewer than requested at its end. */
 const answer = z.discriminatedUnion('ok', [
@@ -114,7 +114,7 @@ const answer = z.discriminatedUnion('ok', [
   }),
   message('answer', { id: count, ok: z.literal(false), message: text }),
 ]);
-export type Answer = Read<typeof answer>;
+export type WireAnswer = Read<typeof answer>;
 
 /** The output of a shell beside a job, and its exit status (as with ssh, 255 if it could not be opened). */
 export const shellOut = message('shell-out', { shell: text, stream });
@@ -230,7 +230,7 @@ export type ForLink = Extract<
   { readonly t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }
 >;
 export type ForShells = Extract<FromCentralManager, { readonly shell: string }>;
-export type Order = Exclude<FromCentralManager, ForLink | ForShells | { readonly t: 'ask' }>;
+export type WorkerOrder = Exclude<FromCentralManager, ForLink | ForShells | { readonly t: 'ask' }>;
 
 export const readFromWorker = reader(fromWorker);
 export const readFromCentralManager = reader(fromCentralManager);

@@ -9,7 +9,7 @@ import {
   ATTEMPT_RECORD,
   type AttemptPlace,
   type AttemptRecord,
-  type ExitRecord,
+  type RunExitRecord,
   readEnding,
   readRecord,
   secondsOf,
@@ -89,7 +89,7 @@ export class AttemptDir implements AttemptPlace {
     return secondsOf(join(this.path, 'started'));
   }
 
-  exit(): ExitRecord | undefined {
+  exit(): RunExitRecord | undefined {
     const path = join(this.path, 'exit');
     try {
       const record = waited(readFileSync(path, 'latin1'));

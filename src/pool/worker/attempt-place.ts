@@ -20,7 +20,7 @@ export const ATTEMPT_RECORD = z.strictObject({
 export type AttemptRecord = Read<typeof ATTEMPT_RECORD>;
 
 /** How a program ended, as reported by wait(2). */
-export interface ExitRecord {
+export interface RunExitRecord {
   readonly how: Extract<Ending['how'], { kind: 'exited' | 'signaled' }>;
   /** CPU time of the program and the children that it waited for; 0 if unknown. */
   readonly userSeconds: number;
@@ -42,7 +42,7 @@ export interface AttemptPlace {
   size(stream: 'stdout' | 'stderr'): number;
   /** Unix seconds; `undefined` if its program was not started. */
   startedAt(): number | undefined;
-  exit(): ExitRecord | undefined;
+  exit(): RunExitRecord | undefined;
   /** Records an ending that we decided; it overrides what the program's exit suggests. */
   decide(ending: Ending): void;
   decided(): Ending | undefined;

@@ -17,7 +17,7 @@ export interface Runtime {
 }
 
 /** The result of examining the node. */
-export interface Found {
+export interface FoundRuntime {
   readonly runtimes: readonly Runtime[];
   /** Why other installed runtimes cannot be used, one sentence each. */
   readonly why: readonly string[];
@@ -31,7 +31,7 @@ const ANY: readonly Kind[] = ['apptainer', 'podman', 'docker'];
 const FILES: readonly Kind[] = ['apptainer', 'podman'];
 
 /** A worker's runtimes as machine attributes with HTCondor's names, and why others cannot be used. */
-export function runtimeAd({ runtimes, why }: Found): AttrTexts {
+export function runtimeAd({ runtimes, why }: FoundRuntime): AttrTexts {
   const by = (kinds: readonly Kind[], isDirectory = false) => firstOf(kinds, runtimes, isDirectory);
   const docker = by(DOCKER);
   const apptainer = by(['apptainer'], true);
@@ -54,7 +54,7 @@ export function runtimeAd({ runtimes, why }: Found): AttrTexts {
 /** The runtime that starts this container here. `isDirectory`: whether its image is a directory here. */
 export function runtimeFor(
   { image, docker }: ContainerSpec,
-  { runtimes }: Found,
+  { runtimes }: FoundRuntime,
   isDirectory: boolean,
 ): Runtime | undefined {
   return firstOf(docker ? DOCKER : kindsFor(image), runtimes, isDirectory);

@@ -7,10 +7,10 @@ import type { ContainerSpec } from '../../site/contract.ts';
 import type { ProcessIdentity } from '../../util/process-identity.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { AttemptPlace } from './attempt-place.ts';
-import { type Found, runtimeAd, runtimeFor } from './container-runtimes.ts';
+import { type FoundRuntime, runtimeAd, runtimeFor } from './container-runtimes.ts';
 import { type Contained, type ContainerScript, containerScript, LABELS, removal } from './container-script.ts';
 import { findRuntimes } from './find-runtimes.ts';
-import { jobScript, type Placed } from './job-script.ts';
+import { jobScript, type PlacedJob } from './job-script.ts';
 import type { Run } from './run.ts';
 import { endPause, WORKER_VARIABLE } from './podman-pause.ts';
 import { endBriefRuns, runBriefly } from './run-briefly.ts';
@@ -38,7 +38,7 @@ export class Containers {
   readonly #surroundings: Readonly<Record<string, string>>;
   /** The environment of runtimes, both when they are tested and when they run jobs. */
   readonly #env: NodeJS.ProcessEnv;
-  #found: Found = { runtimes: [], why: [] };
+  #found: FoundRuntime = { runtimes: [], why: [] };
   #ad: AttrTexts = {};
 
   constructor(options: ContainersOptions) {
@@ -82,7 +82,7 @@ export class Containers {
     run: Pick<Run, 'key' | 'record' | 'names'>,
     dir: AttemptDir,
     starter: ProcessIdentity,
-    placed: Placed,
+    placed: PlacedJob,
     cache: BlobCache,
     /** Creates its cgroup. */
     enter: () => readonly string[],
@@ -100,7 +100,7 @@ export class Containers {
     key: string,
     spec: Contained,
     dir: AttemptDir,
-    placed: Placed,
+    placed: PlacedJob,
     cache: BlobCache,
     enter: () => readonly string[],
   ): ContainerScript {

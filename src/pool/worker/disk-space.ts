@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import type { AttrTexts } from '../../job/attrs.ts';
-import type { ExitRecord } from './attempt-place.ts';
+import type { RunExitRecord } from './attempt-place.ts';
 import { freeDiskKb } from '../host/machine.ts';
 import { FREE_DISK, LEAST_KB } from '../host/full-disk.ts';
 import type { Run } from './run.ts';
@@ -64,6 +64,6 @@ function saysFull(message: string): boolean {
 }
 
 /** Whether a run was not started because its disk was full: another worker may have space for it. */
-export function lackedSpace({ dir, starter }: Run, exit: ExitRecord | undefined, space: DiskSpace): boolean {
+export function lackedSpace({ dir, starter }: Run, exit: RunExitRecord | undefined, space: DiskSpace): boolean {
   return exit ? saysFull(dir.said()) || space.now() < LEAST_KB : starter?.alive === true;
 }

@@ -13,7 +13,7 @@ import {
 import { arch } from 'node:os';
 import { basename, delimiter, join } from 'node:path';
 import { probeProgram } from './container-probe.ts';
-import { type Found, mountable, type Runtime } from './container-runtimes.ts';
+import { type FoundRuntime, mountable, type Runtime } from './container-runtimes.ts';
 import { engineFlags } from './container-script.ts';
 import { type BriefEnd, runBriefly } from './run-briefly.ts';
 
@@ -28,7 +28,7 @@ const PROGRAMS = [
   ['docker', ['docker']],
 ] as const;
 
-export interface Look {
+export interface RuntimeSearch {
   /** The worker's own directory, in which jobs will run. */
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
@@ -38,7 +38,7 @@ export interface Look {
  * The container runtimes of this node. Each is tested with its own container, in which a program writes a file into one
  * of our directories. A runtime that does so, leaving the file owned by us, can run jobs.
  */
-export async function findRuntimes(look: Look): Promise<Found> {
+export async function findRuntimes(look: RuntimeSearch): Promise<FoundRuntime> {
   for (const name of readdirSync(look.dir))
     if (name.startsWith(PROBE)) rmSync(join(look.dir, name), { recursive: true });
   const runtimes: Runtime[] = [];
@@ -74,7 +74,11 @@ function onPath(name: string, env: NodeJS.ProcessEnv): string | undefined {
  * The runtime with the flags that it needs, or a message that says why it cannot be used; `undefined` if it is a
  * different runtime under this name.
  */
-async function tried(kind: Runtime['kind'], program: string, look: Look): Promise<Runtime | string | undefined> {
+async function tried(
+  kind: Runtime['kind'],
+  program: string,
+  look: RuntimeSearch,
+): Promise<Runtime | string | undefined> {
   const said = await runBriefly([program, '--version'], briefly(look.env));
   if (said.code !== 0) return said.message;
   if (kind === 'docker' && /podman/i.test(said.stdout)) return undefined;

@@ -4,7 +4,7 @@ import type { RunSpec } from '../wire/wire.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
 
-export interface Placed {
+export interface PlacedJob {
   /** The program's path, as seen by the shell in the job's working directory. */
   readonly program: string;
   /** Absolute; `undefined` for the sandbox. */
@@ -37,7 +37,7 @@ export function entering(doors: readonly string[] = []): string[] {
 export function jobScript(
   key: string,
   spec: Pick<RunSpec, 'args' | 'env' | 'joinStderr' | 'core'>,
-  placed: Placed,
+  placed: PlacedJob,
   waiter: readonly string[],
 ): string {
   const own = {

@@ -5,13 +5,14 @@ import { OwnerControl, type OwnerControlOptions } from './owner-control.ts';
 import { jobAdOf, ownerOrders } from './owner-orders.ts';
 import type { WorkerMachine } from './worker-machine.ts';
 
-export interface OpenOptions extends Pick<OwnerControlOptions, 'dir' | 'runs' | 'say' | 'announce' | 'log' | 'clock'> {
+export interface OwnerControlOpening
+  extends Pick<OwnerControlOptions, 'dir' | 'runs' | 'say' | 'announce' | 'log' | 'clock'> {
   readonly machine: WorkerMachine;
   readonly environment: NodeJS.ProcessEnv;
 }
 
 /** The control of a real worker on its machine. */
-export function ownerControl({ environment, ...options }: OpenOptions): OwnerControl {
+export function ownerControl({ environment, ...options }: OwnerControlOpening): OwnerControl {
   const { machine, runs, say } = options;
   const control: OwnerControl = new OwnerControl({
     ...options,

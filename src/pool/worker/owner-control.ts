@@ -4,7 +4,7 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import { adFrom } from '../wire/ads.ts';
 import { onBattery } from '../owner/idle/battery.ts';
-import { type Load, loadNow, OwnLoad } from '../owner/idle/load.ts';
+import { type MachineLoad, loadNow, OwnLoad } from '../owner/idle/load.ts';
 import { IdleWatch, type Presence } from '../owner/idle/watch.ts';
 import type { IdleSource } from '../owner/idle/source.ts';
 import { CHANGING, type MachineNow, nowTexts, NOTHING, setNow } from '../owner/machine-attrs.ts';
@@ -41,7 +41,7 @@ export interface OwnerControlOptions {
   readonly log: (message: string) => void;
   /** Unix seconds, by a clock that cannot be set. */
   readonly clock: () => number;
-  readonly load?: (own: number) => Load;
+  readonly load?: (own: number) => MachineLoad;
 }
 
 /** How often signs of the owner are looked for while a job runs, in seconds. */
@@ -70,7 +70,7 @@ export class OwnerControl {
     | { readonly ad: AttrTexts; readonly macros: string; readonly parsed: ClassAd; readonly uses: boolean }
     | undefined;
   #presence: Presence | undefined;
-  #load: Load = { total: 0, own: 0 };
+  #load: MachineLoad = { total: 0, own: 0 };
   #busySince: number | undefined;
   #presentSince: number | undefined;
   #lookedAt = Number.NEGATIVE_INFINITY;

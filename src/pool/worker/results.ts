@@ -20,15 +20,15 @@ export function newFiles({ work }: AttemptPlace, names: readonly string[]): Outp
 }
 
 /** What was found under given names: files, nothing, or something without content. */
-export interface Named {
+export interface NamedResult {
   readonly files: OutputFile[];
   readonly missing: string[];
   readonly odd: OddOutput[];
 }
 
 /** Files and directories by name; a directory stands for the files in it. */
-export function namedFiles({ work }: AttemptPlace, names: readonly string[]): Named {
-  const found: Named = { files: [], missing: [], odd: [] };
+export function namedFiles({ work }: AttemptPlace, names: readonly string[]): NamedResult {
+  const found: NamedResult = { files: [], missing: [], odd: [] };
   for (const name of names) {
     const plain = name.replace(/\/+$/, '');
     const path = inside(work, plain);
@@ -41,7 +41,7 @@ export function namedFiles({ work }: AttemptPlace, names: readonly string[]): Na
 }
 
 /** Ignores sockets left in a directory, as HTCondor does, and dangling symbolic links. */
-function walk(work: string, name: string, above: readonly string[], found: Named): void {
+function walk(work: string, name: string, above: readonly string[], found: NamedResult): void {
   const path = placeOf(work, name);
   const there = statSync(path, { throwIfNoEntry: false });
   if (!there || there.isSocket()) return;

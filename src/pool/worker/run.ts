@@ -5,7 +5,7 @@ import type { Ending } from '../../site/contract.ts';
 import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
 import type { JobAdText } from './ad-files.ts';
 import { AttemptDir, attemptsIn } from './attempt-dir.ts';
-import type { AttemptPlace, AttemptRecord, ExitRecord } from './attempt-place.ts';
+import type { AttemptPlace, AttemptRecord, RunExitRecord } from './attempt-place.ts';
 import type { Cgroup } from './cgroup.ts';
 import { NO_IMAGE } from './container-script.ts';
 import { taskRunnersIn } from './task-runner-slot.ts';
@@ -101,7 +101,7 @@ export class Run {
   }
 
   /** The ending that its exit record implies. */
-  endingOf(exit: ExitRecord | undefined): Ending {
+  endingOf(exit: RunExitRecord | undefined): Ending {
     const at = this.startedAt;
     const group = this.joinedLate ? undefined : this.group?.usage();
     const most = this.record.spec.container ? 0 : (exit?.maxRssKb ?? 0);
@@ -204,7 +204,7 @@ function left(run: Run, shell: ProcessIdentity | undefined): Run {
  * Marks a preempted run as yielded, unless it was killed (because it did not end in time, or by someone else) and so
  * was interrupted in the middle of its work.
  */
-function yielding(how: Ending['how'], exit: ExitRecord | undefined): Ending['how'] {
+function yielding(how: Ending['how'], exit: RunExitRecord | undefined): Ending['how'] {
   if (how.kind !== 'by-site' || how.cause !== 'preempted' || !exit || wasKilled(exit)) return how;
   return { ...how, yielded: true };
 }
@@ -212,7 +212,7 @@ function yielding(how: Ending['how'], exit: ExitRecord | undefined): Ending['how
 /** The exit status by which a container runtime reports that the program was killed. */
 const KILLED_INSIDE = 137;
 
-function wasKilled({ how }: ExitRecord): boolean {
+function wasKilled({ how }: RunExitRecord): boolean {
   return how.kind === 'signaled' ? how.signal === SIGKILL : how.code === KILLED_INSIDE;
 }
 

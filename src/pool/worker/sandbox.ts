@@ -26,7 +26,7 @@ import type { Blob, SiteFile } from '../../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
 import { isFull } from '../host/full-disk.ts';
-import type { Placed } from './job-script.ts';
+import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -205,7 +205,7 @@ export async function placeLarge({ work }: AttemptPlace, { inputs }: RunSpec, ca
  * Puts a run's files into its sandbox; every blob must be in the cache. Throws a GryphusError 'input-missing' or
  * 'output-missing' (the program cannot be run) that says what is wrong.
  */
-export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache, reused?: ReusedSandbox): Placed {
+export function furnish(dir: AttemptPlace, spec: RunSpec, cache: BlobCache, reused?: ReusedSandbox): PlacedJob {
   const { work } = dir;
   if (spec.shared !== undefined) {
     const { cwd, executable, stdin } = spec.shared;

@@ -2,7 +2,7 @@ import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import { writeAds } from './ad-files.ts';
-import type { Placed } from './job-script.ts';
+import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
 import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
@@ -52,7 +52,7 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
 }
 
 /** Puts the inputs and ads into the run's sandbox, and records which files are there before it starts. */
-export function equip(run: Run, cache: BlobCache, machine: AttrTexts): Placed {
+export function equip(run: Run, cache: BlobCache, machine: AttrTexts): PlacedJob {
   const { dir, record, received, proxy } = run;
   const placed = furnish(dir, record.spec, cache, reusedBy(run));
   if (received) writeAds(dir.work, received.start, received.kind, machine);

@@ -3,13 +3,13 @@ import type { Containers } from './containers.ts';
 import type { Means } from './stage.ts';
 import type { OwnerControl } from './owner-control.ts';
 import type { FromWorker } from '../wire/wire.ts';
-import type { MachineNow, Scripts } from './worker-claims.ts';
+import type { ClaimableMachine, Scripts } from './worker-claims.ts';
 
 /** The options of a worker's Startd. */
 export interface StartdOptions extends Means {
   /** The worker's own directory, with `jobs/` and `cache/`. */
   readonly dir: string;
-  readonly machine: MachineNow;
+  readonly machine: ClaimableMachine;
   /** The most disk space the worker may use, in KB; default: all. */
   readonly diskKb?: number;
   /** The part of the worker's environment that jobs see. */

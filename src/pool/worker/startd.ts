@@ -29,7 +29,7 @@ import {
   type FromCentralManager,
   type FromWorker,
   type HeldAttempt,
-  type Order,
+  type WorkerOrder,
   type RunSpec,
 } from '../wire/wire.ts';
 
@@ -130,7 +130,7 @@ export class Startd {
     return this.#runs.get(key);
   }
 
-  take(message: Order): void {
+  take(message: WorkerOrder): void {
     switch (message.t) {
       case 'kind':
         this.#kinds.set(message.id, { ad: adFrom(message.ad), text: new JobAdText(message.ad) });

@@ -7,7 +7,7 @@ import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
 import {
   type AttemptPlace,
   type AttemptRecord,
-  type ExitRecord,
+  type RunExitRecord,
   readEnding,
   secondsOf,
   writeEnding,
@@ -62,7 +62,7 @@ export class TaskRunnerSlot implements AttemptPlace {
   /** When the shell was told to start it, in Unix seconds; unknown for a task of an earlier worker. */
   began: number | undefined;
   /** As reported by the shell; for a task of an earlier worker, it is read from the log. */
-  ended: ExitRecord | undefined;
+  ended: RunExitRecord | undefined;
   /** The shell reported that it could not start it. */
   failed = false;
   /** There was no space to record that it started. */
@@ -122,7 +122,7 @@ export class TaskRunnerSlot implements AttemptPlace {
     return logged === undefined || logged === 'failed' ? undefined : (this.began ?? this.#options.at);
   }
 
-  exit(): ExitRecord | undefined {
+  exit(): RunExitRecord | undefined {
     // While the shell is alive, it will report the end.
     if (this.ended || (this.began !== undefined && this.taskRunner?.alive)) return this.ended;
     const logged = loggedIn(this.#dir).get(this.n);
@@ -242,8 +242,8 @@ export function scratchOf(dir: string, file: number): string {
 }
 
 /** What the log says of each task that was started in a task runner. */
-function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'failed'> {
-  const tasks = new Map<number, ExitRecord | 'begun' | 'failed'>();
+function loggedIn(dir: string): ReadonlyMap<number, RunExitRecord | 'begun' | 'failed'> {
+  const tasks = new Map<number, RunExitRecord | 'begun' | 'failed'>();
   let last: number | undefined;
   for (const line of readText(join(dir, 'log')).split('\n')) {
     const begun = BEGUN.exec(line)?.[1];
@@ -261,7 +261,7 @@ function loggedIn(dir: string): ReadonlyMap<number, ExitRecord | 'begun' | 'fail
 }
 
 /** The record of a waiter that was killed at this time (Unix seconds), together with its program. */
-export function killed(at: number): ExitRecord {
+export function killed(at: number): RunExitRecord {
   const how = { kind: 'signaled', signal: 9 } as const;
   return { how, userSeconds: 0, systemSeconds: 0, maxRssKb: 0, endedAt: Math.round(at * 100) / 100 };
 }

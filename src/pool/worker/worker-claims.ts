@@ -38,7 +38,7 @@ export interface Scripts extends WaiterScripts {
 }
 
 /** What may currently be used of the machine. */
-export interface MachineNow {
+export interface ClaimableMachine {
   readonly size: Size;
   /** Its `Requirements` include the START policy. */
   readonly ad: AttrTexts;
@@ -47,7 +47,7 @@ export interface MachineNow {
 }
 
 export interface WorkerClaimsOptions {
-  readonly machine: MachineNow;
+  readonly machine: ClaimableMachine;
   readonly containers: Pick<Containers, 'ad'>;
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;

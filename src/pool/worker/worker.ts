@@ -21,7 +21,7 @@ import { proxiesOf } from './stage.ts';
 import { Startd } from './startd.ts';
 import type { StartdOptions } from './startd-options.ts';
 import { usageOf } from './usage.ts';
-import type { Ask, FromWorker } from '../wire/wire.ts';
+import type { WireAsk, FromWorker } from '../wire/wire.ts';
 import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from '../wire/worker-config.ts';
 import { WorkerMachine } from './worker-machine.ts';
@@ -206,7 +206,11 @@ function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Pro
   });
 }
 
-async function answer(startd: Startd, ask: Ask, say: (message: FromWorker, bytes?: Uint8Array) => void): Promise<void> {
+async function answer(
+  startd: Startd,
+  ask: WireAsk,
+  say: (message: FromWorker, bytes?: Uint8Array) => void,
+): Promise<void> {
   if (ask.what === 'usage') {
     const usage = usageOf(ask.keys.flatMap((key) => startd.find(key) ?? []));
     return say({ t: 'answer', id: ask.id, ok: true, usage });

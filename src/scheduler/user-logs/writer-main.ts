@@ -1,6 +1,6 @@
 import { asError } from '../../errors.ts';
 import { appendOnce, sizeOf } from './append-once.ts';
-import { type Answer, ASK } from './writer-messages.ts';
+import { type WriterAnswer, ASK } from './writer-messages.ts';
 
 /**
  * The process that accesses users' logs. A file system that does not answer blocks only this process, which is then
@@ -8,7 +8,7 @@ import { type Answer, ASK } from './writer-messages.ts';
  */
 process.on('message', (message) => {
   const ask = ASK.parse(message);
-  const answer = (rest: Omit<Answer, 'id'>): void => void process.send?.({ id: ask.id, ...rest });
+  const answer = (rest: Omit<WriterAnswer, 'id'>): void => void process.send?.({ id: ask.id, ...rest });
   const done = ask.does === 'size' ? sizeOf(ask.path) : appendOnce(ask).then(() => undefined);
   done.then(
     (size) => answer(size === undefined ? {} : { size }),

@@ -7,7 +7,7 @@ export const ASK = z.discriminatedUnion('does', [
   z.strictObject({ id: count, does: z.literal('append'), ...PIECE.shape }),
   z.strictObject({ id: count, does: z.literal('size'), path: text }),
 ]);
-export type Ask = Read<typeof ASK>;
+export type WriterAsk = Read<typeof ASK>;
 
 export const ANSWER = z.strictObject({ id: count, size: maybe(count), error: maybe(text) });
-export type Answer = Read<typeof ANSWER>;
+export type WriterAnswer = Read<typeof ANSWER>;

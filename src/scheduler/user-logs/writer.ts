@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Piece } from './append-once.ts';
-import { ANSWER, type Answer, type Ask } from './writer-messages.ts';
+import { ANSWER, type WriterAnswer, type WriterAsk } from './writer-messages.ts';
 
 type Task = ({ readonly does: 'append' } & Piece) | { readonly does: 'size'; readonly path: string };
 
@@ -25,7 +25,7 @@ interface Work {
   readonly task: Task;
   /** By the clock of `performance.now()`. */
   readonly deadline: number;
-  readonly resolve: (answer: Answer) => void;
+  readonly resolve: (answer: WriterAnswer) => void;
   readonly reject: (error: Error) => void;
   deaths: number;
   /** By the clock of `performance.now()`. */
@@ -79,7 +79,7 @@ export class WriterProcess implements LogWriter {
     for (const work of this.#waiting.splice(0)) work.reject(new NotTried('the agent is shutting down'));
   }
 
-  #do(task: Task, deadline: number): Promise<Answer> {
+  #do(task: Task, deadline: number): Promise<WriterAnswer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ task, deadline, resolve, reject, deaths: 0, begun: 0 });
       this.#pump();
@@ -101,7 +101,7 @@ export class WriterProcess implements LogWriter {
     this.#running.set(id, work);
     work.begun = performance.now();
     work.timer = setTimeout(() => this.#hang(), this.#options.limitMs);
-    this.#child.send({ id, ...work.task } satisfies Ask, () => undefined);
+    this.#child.send({ id, ...work.task } satisfies WriterAsk, () => undefined);
   }
 
   #start(): ChildProcess {
@@ -120,7 +120,7 @@ export class WriterProcess implements LogWriter {
     return child;
   }
 
-  #answered(answer: Answer): void {
+  #answered(answer: WriterAnswer): void {
     const work = this.#running.get(answer.id);
     if (!work) return;
     this.#running.delete(answer.id);

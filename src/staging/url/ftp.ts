@@ -4,7 +4,7 @@ import { asError, GryphusError } from '../../errors.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf, schemeOf } from './file-url.ts';
 import { download, lookAt, upload } from './ftp-files.ts';
-import { type Direction, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
+import { type TransferDirection, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
 /** After this many milliseconds without a byte, the server counts as gone. */
 const IDLE_MS = 60_000;
@@ -46,7 +46,7 @@ function remotePath(url: URL): string {
 
 async function session<T>(
   url: URL,
-  direction: Direction,
+  direction: TransferDirection,
   { login, ca, signal }: UrlOptions,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
@@ -74,7 +74,7 @@ async function session<T>(
 }
 
 /** Codes of RFC 959, 4.2: 4xx may pass, 5xx will not; 530 is about the log-in; 522, 534 and 550 may ask for TLS. */
-function meaning(url: URL, direction: Direction, had: boolean, thrown: unknown): GryphusError {
+function meaning(url: URL, direction: TransferDirection, had: boolean, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   if (!(thrown instanceof FTPError)) return ofConnection(url, direction, asError(thrown));
   // The server's own answer, which never repeats a password that we sent.

@@ -7,7 +7,7 @@ import { asError, GryphusError } from '../../errors.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf } from './file-url.ts';
 import { download, sha256Of, upload } from './ftp-files.ts';
-import { type Direction, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
+import { type TransferDirection, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
 
 const IDLE_MS = 60_000;
 /** The port that IANA assigned to gsiftp. */
@@ -63,7 +63,7 @@ async function checksum(client: Client, path: string): Promise<string | undefine
 
 async function session<T>(
   url: URL,
-  direction: Direction,
+  direction: TransferDirection,
   { proxyFile, signal }: UrlOptions,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
@@ -101,7 +101,7 @@ async function session<T>(
   }
 }
 
-function meaning(url: URL, direction: Direction, thrown: unknown): GryphusError {
+function meaning(url: URL, direction: TransferDirection, thrown: unknown): GryphusError {
   const error = asError(thrown);
   if (thrown instanceof GryphusError) {
     const final = ['url-unreachable', 'input-missing', 'output-unwritable', 'disk-full'].includes(thrown.code);

@@ -11,7 +11,7 @@ import type { Fetched, UrlFetcher, UrlOptions } from './contract.ts';
 import { type Digest, digestOf, sameDigest } from './digests.ts';
 import { schemeOf } from './file-url.ts';
 import { Part } from './part.ts';
-import { type Direction, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
+import { type TransferDirection, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
 /** After this many milliseconds without a byte, the server counts as gone. */
 const IDLE_MS = 60_000;
@@ -215,7 +215,7 @@ function sendBody(request: ClientRequest, path: string, reject: (thrown: unknown
   request.flushHeaders();
 }
 
-function good(url: URL, direction: Direction, { message }: Answer, options: UrlOptions): void {
+function good(url: URL, direction: TransferDirection, { message }: Answer, options: UrlOptions): void {
   const status = message.statusCode ?? 0;
   if (status >= 200 && status < 300) return;
   message.resume();

@@ -1,7 +1,7 @@
 import { asError, GryphusError } from '../../errors.ts';
 import { netrcLine, withoutLogin } from './file-url.ts';
 
-export type Direction = 'fetch' | 'store';
+export type TransferDirection = 'fetch' | 'store';
 
 /** The server did not answer, broke off, or says that it cannot answer now. */
 export function unreachable(url: URL, why: string, cause?: unknown): GryphusError {
@@ -12,7 +12,7 @@ export function unreachable(url: URL, why: string, cause?: unknown): GryphusErro
 }
 
 /** The server gave a refusal that will not change by itself. */
-export function refused(url: URL, direction: Direction, message: string): GryphusError {
+export function refused(url: URL, direction: TransferDirection, message: string): GryphusError {
   if (direction === 'store') {
     return new GryphusError('output-unwritable', `${shown(url)} did not accept the output: ${message}.`, {
       suggestions: ['Fix that, then `gryphus release` the job: its results wait at the site.'],
@@ -24,7 +24,7 @@ export function refused(url: URL, direction: Direction, message: string): Gryphu
 }
 
 /** The log-in is missing or wrong. */
-export function needsLogin(url: URL, direction: Direction, had: boolean, message: string): GryphusError {
+export function needsLogin(url: URL, direction: TransferDirection, had: boolean, message: string): GryphusError {
   const why = had
     ? `the log-in from netrc for ${url.hostname} is refused (${message})`
     : `it requires a log-in (${message})`;
@@ -36,7 +36,7 @@ export function needsLogin(url: URL, direction: Direction, had: boolean, message
 }
 
 /** The proxy has expired; what was transferred before is kept. `end`: Unix seconds. */
-export function proxyEnded(url: URL, direction: Direction, file: string, end: number): GryphusError {
+export function proxyEnded(url: URL, direction: TransferDirection, file: string, end: number): GryphusError {
   const at = new Date(end * 1000).toISOString().replace(/\.\d+Z$/, 'Z');
   const error = refused(url, direction, `the proxy ${file} ended at ${at}`);
   return new GryphusError(error.code, error.message, {
@@ -59,7 +59,7 @@ const NEVER: ReadonlySet<string> = new Set([
 /**
  * The meaning of a failed connection: waiting does not help with an untrusted certificate, but may with anything else.
  */
-export function ofConnection(url: URL, direction: Direction, thrown: unknown): GryphusError {
+export function ofConnection(url: URL, direction: TransferDirection, thrown: unknown): GryphusError {
   if (thrown instanceof GryphusError) return thrown;
   const error: NodeJS.ErrnoException = asError(thrown);
   if (error.code !== undefined && NEVER.has(error.code)) {

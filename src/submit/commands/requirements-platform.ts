@@ -1,4 +1,4 @@
-import type { Spoken } from '../expressions.ts';
+import type { Mentioned } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { imageType } from './executable.ts';
 import { UNIVERSE } from '../../job/universe.ts';
@@ -7,11 +7,11 @@ const OPSYS = ['OpSys', 'OpSysAndVer', 'OpSysLongName', 'OpSysShortName', 'OpSys
 /** Networks available in every docker. */
 const PLAIN_NETWORKS = ['host', 'none', 'nat'];
 
-function arch(job: JobMaker, spoken: Spoken): string[] {
+function arch(job: JobMaker, spoken: Mentioned): string[] {
   return spoken.of('Arch') ? [] : [`(TARGET.Arch == "${job.scope.machine.arch}")`];
 }
 
-function vmClauses(job: JobMaker, spoken: Spoken): string[] {
+function vmClauses(job: JobMaker, spoken: Mentioned): string[] {
   const clauses: readonly (readonly [attribute: string, clause: string])[] = [
     ['HasVM', '(TARGET.HasVM =?= true)'],
     ['VM_Type', '(TARGET.VM_Type == MY.JobVMType)'],
@@ -41,7 +41,7 @@ function dockerNetwork(job: JobMaker): string[] {
 }
 
 /** Clauses for the machine's architecture and system, or for what replaces the system. */
-export function platformClauses(job: JobMaker, spoken: Spoken): string[] {
+export function platformClauses(job: JobMaker, spoken: Mentioned): string[] {
   if (job.kind.universe === UNIVERSE.java) return ['TARGET.HasJava'];
   if (job.kind.universe === UNIVERSE.vm) return vmClauses(job, spoken);
   if (job.kind.docker) return [...arch(job, spoken), 'TARGET.HasDocker', ...dockerNetwork(job)];

@@ -1,12 +1,12 @@
 import { isInt, Real } from '../../classad/api.ts';
-import type { Spoken } from '../expressions.ts';
+import type { Mentioned } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { byBytes } from '../text.ts';
 import { UNIVERSE } from '../../job/universe.ts';
 
 const DISK = '(TARGET.Disk >= RequestDisk)';
 
-function diskClauses(job: JobMaker, spoken: Spoken): string[] {
+function diskClauses(job: JobMaker, spoken: Mentioned): string[] {
   const vm = job.kind.universe === UNIVERSE.vm;
   const asked = job.draft.has('RequestDisk');
   if (spoken.of('Disk')) {
@@ -24,7 +24,7 @@ function diskClauses(job: JobMaker, spoken: Spoken): string[] {
   return [`(versionGE(split(TARGET.CondorVersion)[1], "25.12.0") || ${DISK})`];
 }
 
-function vmMemoryClauses(job: JobMaker, spoken: Spoken): string[] {
+function vmMemoryClauses(job: JobMaker, spoken: Mentioned): string[] {
   const xen = job.draft.string('JobVMType')?.toLowerCase() === 'xen';
   const networking = job.draft.bool('JobVMNetworking') === true;
   return [
@@ -38,7 +38,7 @@ function vmMemoryClauses(job: JobMaker, spoken: Spoken): string[] {
   ];
 }
 
-function memoryClauses(job: JobMaker, spoken: Spoken): string[] {
+function memoryClauses(job: JobMaker, spoken: Mentioned): string[] {
   if (spoken.of('Memory')) {
     job.warn(
       'your Requirements expression refers to TARGET.Memory. This is obsolete. Set request_memory and gryphus submit will ' +
@@ -50,7 +50,7 @@ function memoryClauses(job: JobMaker, spoken: Spoken): string[] {
   return asked ? ['(TARGET.Memory >= RequestMemory)'] : [];
 }
 
-function cpuClauses(job: JobMaker, spoken: Spoken): string[] {
+function cpuClauses(job: JobMaker, spoken: Mentioned): string[] {
   if (job.kind.universe === UNIVERSE.grid || spoken.of('Cpus') || !job.draft.has('RequestCpus')) return [];
   return (job.draft.literalNumber('RequestCpus') ?? 2) > 1 ? ['(TARGET.Cpus >= RequestCpus)'] : [];
 }
@@ -66,7 +66,7 @@ function customClause(job: JobMaker, attribute: string): string | undefined {
 }
 
 /** GPUs and resources with names of the user's choice, sorted. */
-function customClauses(job: JobMaker, spoken: Spoken): string[] {
+function customClauses(job: JobMaker, spoken: Mentioned): string[] {
   return job.draft
     .names('request')
     .filter((name) => /^Request(?!_)..+/i.test(name) && !/^Request(Cpus|Disk|Memory)$/i.test(name))
@@ -76,7 +76,7 @@ function customClauses(job: JobMaker, spoken: Spoken): string[] {
 }
 
 /** A clause for each requested resource, except for constants that every machine provides. */
-export function resourceClauses(job: JobMaker, spoken: Spoken): string[] {
+export function resourceClauses(job: JobMaker, spoken: Mentioned): string[] {
   const memory = job.kind.universe === UNIVERSE.vm ? vmMemoryClauses(job, spoken) : memoryClauses(job, spoken);
   return [...diskClauses(job, spoken), ...memory, ...cpuClauses(job, spoken), ...customClauses(job, spoken)];
 }

@@ -1,4 +1,4 @@
-import type { Spoken } from '../expressions.ts';
+import type { Mentioned } from '../expressions.ts';
 import type { JobMaker } from '../maker.ts';
 import { isUrl, urlScheme } from '../maker.ts';
 import { byBytes, tokens, trim } from '../text.ts';
@@ -54,7 +54,7 @@ function checkKeys(job: JobMaker, methods: readonly string[]): void {
   }
 }
 
-function transferParts(job: JobMaker, spoken: Spoken): string[] {
+function transferParts(job: JobMaker, spoken: Mentioned): string[] {
   const { draft } = job;
   const plugins = draft.string('TransferPlugins') ?? '';
   const parts = [plugins === '' ? 'TARGET.HasFileTransfer' : 'TARGET.HasJobTransferPlugins'];
@@ -78,7 +78,7 @@ function transferParts(job: JobMaker, spoken: Spoken): string[] {
 }
 
 /** The machine must share the file system, or accept file transfers. */
-export function transferClause(job: JobMaker, spoken: Spoken): string[] {
+export function transferClause(job: JobMaker, spoken: Mentioned): string[] {
   if (!mightTransfer(job.kind.universe)) return [];
   const should = job.draft.string('ShouldTransferFiles') ?? 'IF_NEEDED';
   const sharing = spoken.of('FileSystemDomain') ? [] : [DOMAIN];

@@ -1,4 +1,4 @@
-import type { References, Spoken } from '../expressions.ts';
+import type { References, Mentioned } from '../expressions.ts';
 import { referencesOf } from '../expressions.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { platformClauses } from './requirements-platform.ts';
@@ -41,7 +41,7 @@ function refuseCircle(job: JobMaker, references: References, text: string): void
   throw job.fault('requirements', `Requirements = ${text} Is Circular. Did you intend to use $(Requirements) ?`);
 }
 
-function implied(job: JobMaker, spoken: Spoken): string[] {
+function implied(job: JobMaker, spoken: Mentioned): string[] {
   return [
     ...platformClauses(job, spoken),
     ...resourceClauses(job, spoken),
@@ -81,7 +81,7 @@ export const requirements: Step = {
     const references = referencesOf(own[0] ?? 'true', OWN);
     if (!references) return job.setExpr('Requirements', own[0] ?? '', 'requirements');
     refuseCircle(job, references, own[0] ?? '');
-    const spoken: Spoken = { of: (attribute) => references.other.has(attribute.toLowerCase()) };
+    const spoken: Mentioned = { of: (attribute) => references.other.has(attribute.toLowerCase()) };
     job.setExpr('Requirements', [...own, ...implied(job, spoken)].join(' && '), 'requirements');
   },
 };

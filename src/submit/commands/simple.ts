@@ -1,11 +1,11 @@
 import { booleanOf, integerOf } from '../calculate.ts';
-import { CATALOGUE, type Kind, type SubmitCommand } from '../catalogue.ts';
+import { CATALOGUE, type CommandKind, type SubmitCommand } from '../catalogue.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { stripQuotes, tokens } from '../text.ts';
 
 interface Command extends SubmitCommand {
   readonly attribute: string;
-  readonly kind: Kind;
+  readonly kind: CommandKind;
 }
 
 const isSimple = (command: SubmitCommand): command is Command =>

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Ending } from '../../../src/dag/engine/messages.ts';
+import type { NodeJobEnd } from '../../../src/dag/engine/messages.ts';
 import type { NodeSubmit, ScriptRun } from '../../../src/dag/manager/world.ts';
 import type { SimBehaviour, SimJob, SimScript, SimSubmit } from './sim-world.ts';
 import { argumentWords, describe } from './submit-text.ts';
@@ -72,7 +72,7 @@ export class ShellBehaviour implements SimBehaviour {
     program: string,
     args: readonly string[],
     cwd: string,
-  ): { readonly end: Ending; readonly seconds: number } {
+  ): { readonly end: NodeJobEnd; readonly seconds: number } {
     writeFileSync(this.slept, '');
     const ran = spawnSync(program, args, {
       cwd,

@@ -1,4 +1,4 @@
-import type { Ending, JobChange } from '../../../src/dag/engine/messages.ts';
+import type { NodeJobEnd, JobChange } from '../../../src/dag/engine/messages.ts';
 import type {
   DagFiles,
   DagWorld,
@@ -16,7 +16,7 @@ import type {
 export interface SimJob {
   readonly startAfter: number;
   /** undefined: it never starts. */
-  readonly run: { readonly duration: number; readonly end: Ending } | undefined;
+  readonly run: { readonly duration: number; readonly end: NodeJobEnd } | undefined;
   /** Held instead of ending. */
   readonly heldAtEnd?: string;
 }
@@ -25,7 +25,7 @@ export type SimSubmit = { readonly procs: readonly SimJob[] } | { readonly faile
 
 export interface SimScript {
   readonly duration: number;
-  readonly end: Ending;
+  readonly end: NodeJobEnd;
   readonly notStarted?: string;
   readonly output?: string;
 }

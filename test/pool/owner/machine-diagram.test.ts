@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { MACHINE_LIFE, type Order, SLOT_STATES, type SlotState } from '../../../src/pool/owner/machine-life.ts';
+import { MACHINE_LIFE, type SlotOrder, SLOT_STATES, type SlotState } from '../../../src/pool/owner/machine-life.ts';
 
-const DOES: Readonly<Record<Order, string>> = {
+const DOES: Readonly<Record<SlotOrder, string>> = {
   refuse: 'takes no job',
   offer: 'takes the next job',
   run: 'lets the job run',

@@ -26,12 +26,12 @@ export class OwnLoad {
 }
 
 /** Load averages of one minute: all of the machine's, and our own jobs' part. */
-export interface Load {
+export interface MachineLoad {
   readonly total: number;
   readonly own: number;
 }
 
-export function loadNow(own: number): Load {
+export function loadNow(own: number): MachineLoad {
   const [total = 0] = loadavg();
   // Each is damped on its own, so their difference may be a little below 0.
   return { total, own: Math.min(own, total) };

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { arch } from 'node:os';
 import { join } from 'node:path';
 import { writeWhole } from '../../../util/private-file.ts';
-import type { ExitRecord } from '../attempt-place.ts';
+import type { RunExitRecord } from '../attempt-place.ts';
 import { waiterProgram } from './waiter-program.ts';
 
 /** The texts of waiter.sh and ends.sh. */
@@ -61,7 +61,7 @@ const RECORD = /^((?:[0-9a-f]{16} ){7}[0-9a-f]{16})$/m;
 export const RECORD_BYTES = 8 * 17;
 
 /** Parses the first record in a text; `undefined` if there is none. */
-export function waited(text: string): ExitRecord | undefined {
+export function waited(text: string): RunExitRecord | undefined {
   const line = RECORD.exec(text)?.[1];
   if (line === undefined) return undefined;
   const numbers = line.split(' ').map((word) => Number.parseInt(word, 16));
@@ -77,7 +77,7 @@ export function waited(text: string): ExitRecord | undefined {
 }
 
 /** Decodes a wait status as defined for wait(2) on Linux. */
-function howOf(status: number): ExitRecord['how'] {
+function howOf(status: number): RunExitRecord['how'] {
   const signal = status & 0x7f;
   if (signal === 0) return { kind: 'exited', code: (status >> 8) & 0xff };
   return { kind: 'signaled', signal, ...((status & 0x80) === 0 ? {} : { coreDumped: true }) };
