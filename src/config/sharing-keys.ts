@@ -1,4 +1,4 @@
-import { duration, expression, flagOrTexts, namedAmounts, oneOf, real, texts } from './kinds.ts';
+import { duration, expression, flagOrTexts, integer, namedAmounts, oneOf, real, texts } from './kinds.ts';
 import { entry, type Table } from './table.ts';
 
 /** The keys that say how owners share the pool, in `config.toml` after `pool.`. */
@@ -86,5 +86,21 @@ export const SHARING_KEYS = {
     namedAmounts,
     undefined,
     'The same for limits whose names begin with a word and a dot (CONCURRENCY_LIMIT_DEFAULT_word), such as `large = 3`.',
+  ),
+  job_start_count: entry(
+    integer(1),
+    1,
+    'How many jobs of the pool may start in each `pool.job_start_delay` (JOB_START_COUNT).',
+  ),
+  job_start_delay: entry(duration, '0s', 'See `pool.job_start_count` (JOB_START_DELAY); `0s`: no limit.'),
+  max_concurrent_uploads: entry(
+    integer(0),
+    100,
+    'How many jobs of the pool may receive their input files at once (MAX_CONCURRENT_UPLOADS); 0: no limit.',
+  ),
+  max_concurrent_downloads: entry(
+    integer(0),
+    100,
+    'How many jobs of the pool may send their output files home at once (MAX_CONCURRENT_DOWNLOADS); 0: no limit.',
   ),
 } as const satisfies Table;

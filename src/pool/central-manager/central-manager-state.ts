@@ -10,6 +10,7 @@ import { Granting } from './granting.ts';
 import { Autoclusters } from './autoclusters.ts';
 import { Priorities } from './priorities.ts';
 import { Sharing } from './sharing.ts';
+import { StartThrottle } from './throttle.ts';
 import { rulesOf, type SharingRules } from './sharing-rules.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 
@@ -26,6 +27,7 @@ export class CentralManagerTable {
   readonly priorities: Priorities;
   readonly deadWorkers: DeadWorkers;
   readonly sharing: Sharing;
+  readonly throttle: StartThrottle;
   readonly granting: Granting;
   #out: (() => void)[] = [];
   #settling = false;
@@ -41,12 +43,15 @@ export class CentralManagerTable {
     );
     this.deadWorkers = new DeadWorkers(ports, this.collector, this.priorities);
     this.sharing = new Sharing(this.priorities, () => this.collector.capacity().cpus);
+    this.throttle = new StartThrottle(() => ports.clock() / 1000);
     this.granting = new Granting({
       ports,
       autoclusters: this.autoclusters,
       collector: this.collector,
       priorities: this.priorities,
       sharing: this.sharing,
+      throttle: this.throttle,
+      wake: () => this.#negotiateSoon(),
       attemptOf: (key) => this.attempts.get(key),
       later: (call) => this.#out.push(call),
     });
@@ -61,9 +66,19 @@ export class CentralManagerTable {
   set rules(rules: SharingRules) {
     this.priorities.rules = rules.priorities;
     this.sharing.rules = rules;
+    this.throttle.rules = rules.throttle;
     for (const expr of rulesOf(rules)) this.autoclusters.significance.learnRule(expr);
+    this.#negotiateSoon();
+  }
+
+  #negotiateSoon(): void {
     this.granting.wanting = true;
     this.settle();
+  }
+
+  /** It started, or is at no worker any more: another may send its inputs. */
+  arrived(key: AttemptKey): void {
+    if (this.throttle.arrived(key)) this.#negotiateSoon();
   }
 
   /** Writes what a restarted central manager needs in order to know the priorities of owners. */
@@ -78,6 +93,7 @@ export class CentralManagerTable {
     attempt.ending = ending;
     attempt.phase = 'ended';
     this.sharing.ends(attempt.key);
+    this.arrived(attempt.key);
     if (ending.startedAt !== undefined) attempt.startedAt = ending.startedAt;
     const { kind, request } = attempt;
     if (kind && ending.startedAt !== undefined && ending.endedAt !== undefined && ending.how.kind !== 'by-site')
@@ -92,6 +108,7 @@ export class CentralManagerTable {
   again(attempt: Attempt, message: string): void {
     ungrant(attempt);
     this.sharing.ends(attempt.key);
+    this.arrived(attempt.key);
     delete attempt.cancelling;
     attempt.why = message;
     this.ports.journal.add({ r: 'u', key: attempt.key });
@@ -103,6 +120,7 @@ export class CentralManagerTable {
   withdraw(attempt: Attempt): void {
     attempt.phase = 'withdrawn';
     this.sharing.ends(attempt.key);
+    this.arrived(attempt.key);
     this.ports.journal.add({ r: 'w', key: attempt.key });
     this.report(attempt);
   }
@@ -111,6 +129,7 @@ export class CentralManagerTable {
   lose(attempt: Attempt, why: string): void {
     this.attempts.delete(attempt.key);
     this.sharing.ends(attempt.key);
+    this.arrived(attempt.key);
     this.ports.journal.add({ r: 'f', keys: [attempt.key] });
     this.#out.push(() => this.ports.toClient(attempt.client, { key: attempt.key, is: 'lost', why }, attempt));
   }

@@ -202,6 +202,7 @@ export class CentralManager {
       this.#table.attempts.delete(key);
       this.#table.grants.delete(key);
       this.sharing.ends(key);
+      this.#table.arrived(key);
       if (attempt) this.autoclusters.dequeue(attempt);
       if (worker === undefined) continue;
       byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);

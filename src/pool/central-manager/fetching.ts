@@ -5,6 +5,7 @@ import type { Attempt } from './attempts.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import { bringHome } from './shadow.ts';
+import { Turns } from '../../util/turns.ts';
 
 /** How long a fetch waits for an absent worker before it answers "later", in milliseconds. */
 const RETURN_MS = 20_000;
@@ -32,6 +33,9 @@ export class Fetching {
   readonly #coming = new Map<AttemptKey, Coming>();
   /** How often an attempt's worker delivered something other than it announced. */
   readonly #lies = new Map<AttemptKey, number>();
+
+  /** MAX_CONCURRENT_DOWNLOADS. */
+  readonly #turns = new Turns(() => this.#centralManager.sharing.rules.downloads);
 
   constructor(centralManager: CentralManager, workers: CentralManagerWorkers) {
     this.#centralManager = centralManager;
@@ -70,9 +74,9 @@ export class Fetching {
     const { deadWorkers } = this.#centralManager;
     const patience = deadWorkers.isOrphan(attempt) ? 0 : RETURN_MS;
     const worker = await this.#workers.whenBack(attempt.worker, patience);
-    const outcome = await bringHome({ attempt, request, worker, wanted }).catch((thrown: unknown) =>
-      this.#belied(attempt.key, thrown),
-    );
+    const outcome = await this.#turns
+      .run(() => bringHome({ attempt, request, worker, wanted }))
+      .catch((thrown: unknown) => this.#belied(attempt.key, thrown));
     if (outcome.ok) this.#lies.delete(attempt.key);
     if (outcome.ok || outcome.refusal.kind !== 'later' || !deadWorkers.isOrphan(attempt)) return outcome;
     const { how } = deadWorkers.bereave(attempt);

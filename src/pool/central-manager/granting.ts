@@ -13,6 +13,7 @@ import { lastsFor, negotiate } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
 import type { Gate, Sharing } from './sharing.ts';
+import type { StartThrottle } from './throttle.ts';
 import { fits, plus } from '../wire/slots.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -31,6 +32,9 @@ export interface GrantingOptions {
   readonly collector: Collector;
   readonly priorities: Priorities;
   readonly sharing: Sharing;
+  readonly throttle: StartThrottle;
+  /** Negotiates again, soon. */
+  readonly wake: () => void;
   readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
   /** Defers a call until what was promised is on disk. */
   readonly later: (call: () => void) => void;
@@ -43,6 +47,8 @@ export class Granting {
   readonly bases = new Map<string, RunSpec>();
   /** Something has changed that may make a match possible. */
   wanting = false;
+  /** Until the throttle lets the next job start. */
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: GrantingOptions) {
     this.#options = options;
@@ -58,11 +64,24 @@ export class Granting {
     const options = { priorities, now: Math.floor(ports.now() / 1000), gate, ranks: sharing.rules.ranks };
     const { grants, unserved } = negotiate(wanted, collector.offers(), options);
     for (const { kind, worker } of grants) {
+      if (!this.#mayStart(kind)) continue;
       const attempt = autoclusters.take(kind);
       if (attempt) this.#claim(attempt, kind, worker);
     }
     priorities.want(new Set(unserved.map(({ owner }) => owner)));
     if (unserved.length > 0) this.#preempt(new Set(unserved), gate);
+  }
+
+  /** Whether the throttle lets the next job of this kind start now; if only later, negotiates again then. */
+  #mayStart({ queue: [next] }: Autocluster): boolean {
+    const wait = next === undefined ? 0 : this.#options.throttle.wait(next);
+    if (wait === 0) return true;
+    if (wait !== undefined && this.#timer === undefined)
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        this.#options.wake();
+      }, wait * 1000).unref();
+    return false;
   }
 
   /** Preempts runs for jobs that their machines prefer, or whose owners have a better priority. */
@@ -95,7 +114,7 @@ export class Granting {
   #fill(worker: Worker, { id, kind, behind }: HeldClaim): void {
     const { autoclusters } = this.#options;
     if (this.#options.sharing.isLimited(kind)) return;
-    while (behind.size < BEHIND && autoclusters.areQuick(kind)) {
+    while (behind.size < BEHIND && autoclusters.areQuick(kind) && this.#mayStart(kind)) {
       const next = autoclusters.take(kind);
       if (!next) return;
       behind.add(next.key);
@@ -113,7 +132,7 @@ export class Granting {
     const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && autoclusters.othersWait(claim.kind);
     const lasts = lastsFor({ expected: autoclusters.expected(claim.kind) }, collector.timeOf(worker));
     const here = takesMore(worker);
-    const open = here && !tired && lasts && !claim.promised && !this.#isBarred(claim);
+    const open = here && !tired && lasts && !claim.promised && !this.#isBarred(claim) && this.#mayStart(claim.kind);
     const goesOn = open && !this.#isPassed(worker, claim);
     if (claim.key === undefined && goesOn) {
       const next = autoclusters.take(claim.kind);
@@ -193,6 +212,7 @@ export class Granting {
     Object.assign(attempt, { phase: 'granted', worker: instance, boot, claim, token });
     delete attempt.why;
     this.#options.sharing.starts(attempt);
+    this.#options.throttle.starts(attempt);
     const whose = isKeptByClient(request.spec) ? { client } : {};
     this.#options.ports.journal.add({ r: 'g', key, worker: instance, boot, claim, token, ...whose });
     this.#options.later(() => this.#start(attempt, worker, claim));

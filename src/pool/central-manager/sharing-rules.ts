@@ -4,6 +4,7 @@ import { adFrom } from '../wire/ads.ts';
 import { type Group, type GroupRules, NO_GROUPS } from './accounting.ts';
 import { type LimitRules, NO_LIMITS } from './concurrency-limits.ts';
 import type { JobRanks } from './negotiator.ts';
+import { NO_THROTTLE, type ThrottleRules } from './throttle.ts';
 import { PRIORITY_RULES, type PriorityRules } from './priorities.ts';
 
 export interface PreemptionRules {
@@ -20,6 +21,9 @@ export interface SharingRules {
   readonly ranks: JobRanks;
   readonly groups: GroupRules;
   readonly limits: LimitRules;
+  readonly throttle: ThrottleRules;
+  /** MAX_CONCURRENT_DOWNLOADS; 0: no limit. */
+  readonly downloads: number;
 }
 
 export const SHARING_RULES: SharingRules = {
@@ -28,6 +32,8 @@ export const SHARING_RULES: SharingRules = {
   ranks: { pre: undefined, post: undefined },
   groups: NO_GROUPS,
   limits: NO_LIMITS,
+  throttle: NO_THROTTLE,
+  downloads: 0,
 };
 
 type Sharing = {
@@ -72,6 +78,12 @@ export function sharingRules(settings: Sharing): SharingRules {
       prefixed: lowered(settings['pool.concurrency_limit_defaults']),
       preset: settings['pool.concurrency_limit_default'] ?? Number.POSITIVE_INFINITY,
     },
+    throttle: {
+      count: settings['pool.job_start_count'],
+      delay: settings['pool.job_start_delay'],
+      uploads: settings['pool.max_concurrent_uploads'],
+    },
+    downloads: settings['pool.max_concurrent_downloads'],
   };
 }
 

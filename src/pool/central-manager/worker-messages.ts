@@ -69,6 +69,7 @@ export class CentralManagerHearing {
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         worker.refused.delete(attempt.kind);
         delete attempt.slot;
+        this.#table.arrived(attempt.key);
         if (attempt.phase === 'granted') this.#table.move(attempt, 'running');
         this.askToFollow(attempt);
         if (attempt.cancelling === 'if-not-started') this.#table.report(attempt);
