@@ -144,11 +144,15 @@ while :; do
     kill -0 "$WORKER" 2>/dev/null || break
   done
   # A worker that was killed left its jobs running, and results of those that ended; the next one in its directory finds
-  # them. With a worker that is given up they are lost, so only one that dies a score of times within a minute each is.
+  # them. With a worker that is given up they are lost, so only one that dies a score of times within a minute each is;
+  # if it has jobs, only after another hundred tries, with pauses.
   [ $(($(date +%s) - began)) -lt 60 ] || TRIES=0
-  if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge 20 ]; then break; fi
+  MOST=20
+  [ -z "$(ls -A "$DIR/jobs" 2>/dev/null)" ] || MOST=120
+  if [ "$status" -le 128 ] || [ -n "$TOLD" ] || [ "$TRIES" -ge "$MOST" ]; then break; fi
   TRIES=$((TRIES + 1))
   printf 'pilot: the worker died (status %d); restarting it\n' "$status" >&2
+  [ "$TRIES" -le 20 ] || { sleep 30 & wait $!; }
 done
 case $status:$TOLD in
   # Drained, idle or alone; another worker runs there; no longer wanted; told to end.

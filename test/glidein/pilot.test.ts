@@ -157,15 +157,23 @@ describe('a pilot', () => {
   });
 
   it('gives up a worker that dies at once again and again, and none that is killed now and then', () => {
-    const dies = (times: number) => {
+    const dies = (times: number, first = ':') => {
       writeFileSync(join(dir, 'work/times'), '');
       writeFileSync(join(dir, 'work/pilot-0.json'), '{}', { mode: 0o600 });
       const until = `[ "$(wc -l <times)" -gt ${times} ] || kill -KILL $$`;
-      program(join(dir, 'work/node'), `case $1 in --version) echo v20 ;; *) echo x >>times; ${until} ;; esac`);
+      program(
+        join(dir, 'work/node'),
+        `case $1 in --version) echo v20 ;; *) ${first}; echo x >>times; ${until} ;; esac`,
+      );
       const { status } = fly();
       return { status, times: readFileSync(join(dir, 'work/times'), 'utf8').length / 2 };
     };
     expect(dies(30)).toEqual({ status: 137, times: 21 });
+    // One that has jobs, whose results would be lost, is tried for longer, with pauses.
+    program(join(bin, 'sleep'), `echo "$1" >>${shellQuote(join(dir, 'pauses'))}`);
+    expect(dies(30, 'mkdir -p "${2%/*}/jobs/a.1.0.1"')).toEqual({ status: 0, times: 31 });
+    expect(readFileSync(join(dir, 'pauses'), 'utf8')).toBe('30\n'.repeat(10));
+    expect(dies(200, 'mkdir -p "${2%/*}/jobs/a.1.0.1"')).toEqual({ status: 137, times: 121 });
     // A clock that goes on by a minute at each look.
     program(
       join(bin, 'date'),
