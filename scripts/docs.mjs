@@ -1,11 +1,13 @@
 // Writes the pages that are generated from the program itself: docs/cli/ from the commands, docs/configuration.md from
 // the
-// tables that parse the configuration, docs/submit-commands.md from that of the submit commands. Needs a build.
+// tables that parse the configuration, docs/submit-commands.md from that of the submit commands, docs/batch-scripts.md from
+// those of other systems' options. Needs a build.
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../dist/commands/registry.js';
 import { configDocs } from '../dist/config/docs.js';
 import { commandPage, overviewPage, pageName } from '../dist/commands/show/docs.js';
+import { batchScriptsPage } from '../dist/batch-script/docs.js';
 import { submitCommandsPage } from '../dist/submit/catalogue-docs.js';
 import { root } from './setup.mjs';
 
@@ -16,3 +18,4 @@ writeFileSync(join(cli, 'README.md'), overviewPage(COMMANDS));
 for (const [id, command] of Object.entries(COMMANDS)) writeFileSync(join(cli, pageName(id)), commandPage(id, command));
 writeFileSync(join(root, 'docs/configuration.md'), configDocs());
 writeFileSync(join(root, 'docs/submit-commands.md'), submitCommandsPage());
+writeFileSync(join(root, 'docs/batch-scripts.md'), batchScriptsPage());

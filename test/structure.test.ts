@@ -16,6 +16,7 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     'user-log': '',
     job: 'classad user-log',
     submit: 'classad job',
+    'batch-script': 'job submit',
     'dag/language': 'submit',
   },
   agent: {
@@ -32,14 +33,14 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     jobmanager: 'job site backends staging transport',
     'open-site': 'site config credentials credentials/x509 jobmanager transport',
     'site-check': 'job site backends config staging',
-    enqueue: 'job submit backends config credentials queue staging',
+    enqueue: 'job submit batch-script backends config credentials queue staging',
     dag: 'job submit dag/language user-log config enqueue queue',
     gridmanager: 'job submit site backends config credentials queue staging transport open-site site-check',
     broker: 'job classad site backends config queue',
     scheduler: 'job classad submit user-log config credentials credentials/inventory notify queue enqueue dag broker',
     client:
       'job submit user-log site backends config credentials credentials/inventory credentials/x509 notify queue staging transport open-site site-check enqueue dag broker',
-    index: 'job user-log backends config credentials queue client',
+    index: 'job batch-script user-log backends config credentials queue client',
     // The command line: the API, and what has no state.
     commands: 'job classad user-log index',
     bin: 'commands',

@@ -9,7 +9,7 @@ import type { OwedLogs } from '../queue/tables.ts';
 export type { Totals } from '../job/totals.ts';
 export type { Build } from '../util/daemon.ts';
 export type { FetchProgress } from '../queue/api.ts';
-export type { AdText, DryRun, Submitted, SubmitRequest, Warning } from '../enqueue/types.ts';
+export type { AdText, DryRun, ScriptRequest, Submitted, SubmitRequest, Warning } from '../enqueue/types.ts';
 
 /**
  * Which jobs, in HTCondor's terms. Ids and clusters add up, everything else narrows; an empty selection means all jobs.

@@ -28,6 +28,7 @@ export const SUBMIT_FLAGS = {
   disable: Flags.boolean({ summary: 'Do not check that input files and output directories exist.' }),
   unused: Flags.boolean({ summary: 'Do not warn of lines that no job uses.' }),
   'allow-crlf-script': Flags.boolean({ summary: 'Accept a script with DOS line endings, with a warning.' }),
+  site: Flags.string({ helpValue: '<site>', summary: 'For a script: the site that runs it, or pool.' }),
   wait: Flags.boolean({ summary: 'Wait for the jobs to end; exit 1 if one is held, was removed, or failed.' }),
   'dry-run': Flags.boolean({ summary: "Print the jobs' ClassAds; change nothing." }),
   dump: Flags.string({ helpValue: '<file>', summary: 'Write the ClassAds of a dry run to a file.' }),

@@ -16,12 +16,15 @@ export class Submit extends GryphusCommand {
     prose(`Reads a submit description (HTCondor's language) from FILE, or from standard input, and puts its jobs into the
 queue. When it returns, the jobs are on disk and will run, each once, whatever happens.
 
+FILE may also be a batch script, with #SBATCH, #PBS, #$ or #BSUB lines, and its arguments after it.
+
 NAME=VALUE arguments set macros before the file is read.`);
   static override examples = [
     '<%= config.bin %> submit sweep.sub',
     '<%= config.bin %> submit sweep.sub --append "request_memory = 2G" --batch-name tuesday',
     'echo "executable = /bin/date" | <%= config.bin %> submit --queue 3 --wait',
     '<%= config.bin %> submit sweep.sub --dry-run --json',
+    '<%= config.bin %> submit --site cluster1 job.sh input.dat',
   ];
   static override args = {
     file: word('the submit file, or - for standard input; then NAME=VALUE arguments'),
@@ -31,13 +34,35 @@ NAME=VALUE arguments set macros before the file is read.`);
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Submit);
-    const given = submitArguments(argv as string[], flags);
+    const { isScript, readDescription } = await import('../index.ts');
+    const words = argv as string[];
+    // The words after a script are its arguments.
+    const [first = '', ...args] = words;
+    const named = flags.file ?? (/^[^/=]+=/.test(first) ? undefined : first);
+    if (named !== undefined && named !== '' && named !== '-') {
+      const text = await readDescription(named);
+      if (isScript(text)) {
+        const { request } = submitArguments([named], { ...flags, file: undefined });
+        const site = flags.site === undefined ? {} : { site: flags.site };
+        const script = { args: flags.file === undefined ? args : words, ...site };
+        return this.#submit({ ...request, text, script, cwd: process.cwd() }, named, flags);
+      }
+    }
+    const given = submitArguments(words, flags);
     const file = given.file ?? '-';
-    const { readDescription } = await import('../index.ts');
     if (file === '-' && given.file !== undefined && process.stdin.isTTY)
       process.stderr.write('Type the submit description; Ctrl-D ends it. (From a file: gryphus submit FILE.)\n');
     const text = given.file === undefined ? '' : await readDescription(file);
-    const request: SubmitRequest = { ...given.request, text, cwd: process.cwd() };
+    if (flags.site !== undefined && !isScript(text)) {
+      throw new GryphusError('usage', '--site is for scripts; a submit file names its site itself.', {
+        suggestions: [`Add a line: -a 'universe = grid' -a 'grid_resource = batch SYSTEM ${flags.site}'`],
+      });
+    }
+    const script = flags.site === undefined ? {} : { script: { site: flags.site } };
+    await this.#submit({ ...given.request, text, ...script, cwd: process.cwd() }, file, flags);
+  }
+
+  async #submit(request: SubmitRequest, file: string, flags: SubmitFlagValues): Promise<void> {
     if (flags['dry-run'] || flags.dump !== undefined) return this.#dryRun(request, flags);
     await this.withGryphus(flags, async (gryphus) => {
       goesOn('Interrupted: the jobs were submitted all or not at all; `gryphus q` shows them.');
@@ -104,6 +129,13 @@ NAME=VALUE arguments set macros before the file is read.`);
     for (const warning of run.warnings) process.stderr.write(`${warningText(request.file ?? '-', warning)}\n`);
     process.stdout.write(counted);
   }
+}
+
+interface SubmitFlagValues extends DryRunFlags {
+  readonly 'dry-run': boolean;
+  readonly terse: boolean;
+  readonly verbose: boolean;
+  readonly wait: boolean;
 }
 
 interface DryRunFlags {

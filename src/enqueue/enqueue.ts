@@ -14,7 +14,8 @@ import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
 import { UnsupportedRequests } from './unsupported-requests.ts';
 import { UrlCheck } from './url-check.ts';
-import type { DryRun, Submitted, SubmitRequest } from './types.ts';
+import { fromScript, isScriptRequest } from './script.ts';
+import type { DryRun, Submitted, SubmitRequest, Warning } from './types.ts';
 
 /** Where jobs may go, and whose they are. */
 export interface Enqueuer {
@@ -63,9 +64,19 @@ export async function submitCluster(
   owner: string,
 ): Promise<Submitted> {
   const enqueuer = await openEnqueuer(queue, paths, owner);
-  const cluster = parseRequest(request, owner, enqueuer.rules);
+  const { description, warnings } = await described(request, { paths, queue, owner, chooser: enqueuer.chooser });
+  const cluster = parseRequest(description, owner, enqueuer.rules);
   // Results belong to the submitter, so the daemons' own umask must not apply.
-  return enqueue(enqueuer, cluster, { ...request.attributes, GryphusUmask: String(process.umask()) });
+  const submitted = await enqueue(enqueuer, cluster, { ...request.attributes, GryphusUmask: String(process.umask()) });
+  return { ...submitted, warnings: [...warnings, ...submitted.warnings] };
+}
+
+/** The request itself, or what a batch script means. */
+async function described(
+  request: SubmitRequest,
+  scope: { readonly paths: Paths; readonly chooser: SiteChooser; readonly owner: string; readonly queue?: Queue },
+): Promise<{ readonly description: SubmitRequest; readonly warnings: readonly Warning[] }> {
+  return isScriptRequest(request) ? fromScript(request, scope) : { description: request, warnings: [] };
 }
 
 /** Enqueues a cluster, each job with its site. `more`: attributes that override the description's. */
@@ -113,14 +124,17 @@ export async function enqueue(
 export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
   const { userInfo } = await import('node:os');
   const settings = await loadSettings(paths);
-  const cluster = parseRequest(request, settings.owner ?? userInfo().username, {
-    dryRun: true,
-    ...rulesOf(settings),
+  const owner = settings.owner ?? userInfo().username;
+  const { description, warnings } = await described(request, {
+    paths,
+    owner,
+    chooser: await siteChooser(paths, settings),
   });
+  const cluster = parseRequest(description, owner, { dryRun: true, ...rulesOf(settings) });
   // Like condor_submit's: shows no jobs that would be materialized later.
   return {
     get warnings() {
-      return cluster.warnings;
+      return [...warnings, ...cluster.warnings];
     },
     ads: cluster.late ? [] : fullAds(cluster),
     total: cluster.total,

@@ -79,6 +79,16 @@ export class SiteChooser {
     }
   }
 
+  /** The site of jobs that name none. */
+  get defaultSite(): string {
+    return this.#defaultSite;
+  }
+
+  /** Whether a site of this name is configured; the pool always is. */
+  has(name: string): boolean {
+    return name === POOL_SITE.name || this.#sites.has(name) || this.#problems.has(name);
+  }
+
   /** A site by its name, or by a value of grid_resource. */
   site(message: string): SiteRecord {
     return /\s/.test(message.trim()) ? this.#byResource(message) : this.#named(message.trim());

@@ -25,6 +25,22 @@ export interface SubmitRequest {
   readonly attributes?: AdText;
   /** Accept a `#!` script with DOS line endings, with a warning; default false. */
   readonly allowCrlfScript?: boolean;
+  /** `text` is a batch script; a text that begins with `#!` always is. */
+  readonly script?: ScriptRequest;
+}
+
+/** How a batch script is submitted (docs/batch-scripts.md). */
+export interface ScriptRequest {
+  /** Whose directives and options count; by default, those of the script's first directive. */
+  readonly system?: 'slurm' | 'pbs' | 'sge' | 'lsf';
+  /** Options of that system's submit command; they override the directives. */
+  readonly options?: readonly string[];
+  /** The script's arguments. */
+  readonly args?: readonly string[];
+  /** The site that runs it: a configured site, or `pool`; by default the script's, then the configuration's. */
+  readonly site?: string;
+  /** The job's name if neither the script nor the options give one; by default the file's. */
+  readonly name?: string;
 }
 
 export interface Warning {

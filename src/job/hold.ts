@@ -8,6 +8,8 @@ import { sentence } from '../util/plain-text.ts';
  * manual, GlobusGramError and its successors).
  */
 export const GRID_FAILED = 37;
+/** Of jobs that were submitted on hold (HTCondor's SubmittedOnHold). */
+export const HELD_AT_SUBMIT = 15;
 /** Hold codes of the user's own policy (HTCondor's manual). */
 const BY_USER_POLICY = 3;
 export const POLICY_UNDEFINED = 5;

@@ -220,7 +220,16 @@ while IFS= read -r line; do
       fi
       ;;
     stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
-    'env '*) if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi ;;
+    'env '*)
+      # shellcheck disable=SC2016 # src/job/start-directory.ts
+      case $VALUE in
+        *'=$$(GryphusDirectory:'*)
+          there=${VALUE#*'=$$(GryphusDirectory:'} VALUE=${VALUE%%=*}
+          if [ "$DIR" = "$HERE/work" ]; then VALUE=$VALUE=$DIR; else VALUE=$VALUE=${there%?}; fi
+          ;;
+      esac
+      if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi
+      ;;
     'proxy '*)
       [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
       set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"

@@ -158,5 +158,18 @@ export const WAITING_MAIL = new Table('mail-waiting', PENDING);
 /** What was sent lately; under WHOLE. */
 export const SENT_MAIL = new Table('mail', z.array(SENT).readonly());
 
+const WAITING = z.object({
+  dependency: z.string(),
+  /** Whether jobs whose dependency can no longer be met are removed. */
+  removes: z.boolean(),
+  owner: z.string(),
+  name: z.string(),
+  /** Met, but some of the cluster's jobs have yet to be made. */
+  met: z.boolean(),
+});
+export type Waiting = Readonly<z.infer<typeof WAITING>>;
+/** Clusters whose jobs wait for others, by cluster. */
+export const DEPENDENCIES = new Table('dependency', WAITING);
+
 /** The key of tables with a single row. */
 export const WHOLE = 'all';

@@ -20,6 +20,7 @@ import { Broker } from './broker.ts';
 import { Children } from './children.ts';
 import { CredentialWatch } from './credential-watch.ts';
 import { DagListener } from './dag-listener.ts';
+import { Dependencies } from './dependencies.ts';
 import { GlideinKeeper } from './glideins.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
@@ -146,6 +147,7 @@ async function main(): Promise<void> {
         keepRecords: () => settings['history.keep_jobs'],
         keepForMs: () => settings['history.keep_for'] * 1000,
       }),
+      new Dependencies(queue),
       new MailListener({ queue, settings, outbox, alarms }),
       credentials,
       broker,

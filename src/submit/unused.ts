@@ -29,9 +29,7 @@ export function nearestCommand(name: string): string | undefined {
 
 /** Commands that say where a job of the grid universe goes, and how it is queued there. */
 const GRID_ONLY: ReadonlySet<string> = new Set(
-  'grid_resource batch_queue batch_project batch_runtime batch_extra_submit_args machine_count ranks_per_node whole_nodes'.split(
-    ' ',
-  ),
+  'grid_resource batch_queue batch_project batch_extra_submit_args machine_count ranks_per_node whole_nodes'.split(' '),
 );
 
 function warningFor(macro: Macro): SubmitWarning {

@@ -177,7 +177,7 @@ describe('a submit that cannot be', () => {
       'executable = /bin/true\nuniverse = grid\ngrid_resource = batch slurm nosuch\nqueue\n',
       /There is no site 'nosuch'/,
     ],
-    ['#!/bin/sh\n#SBATCH -n 1\nhostname\n', /[Ll]ine 3[^]*This is a script: name it as the executable/],
+    ['#!/bin/sh\n#SBATCH -n none\nhostname\n', /[Ll]ine 2[^]*'none' is not a number/],
     ['executable = /bin/true\ninput = /no/such/input\nqueue\n', /no\/such\/input/],
   ])('%j is one error, and nothing is queued', async (text, words) => {
     const { exit, stdout, stderr } = await run('submit', text);

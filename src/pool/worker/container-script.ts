@@ -1,3 +1,4 @@
+import { pathOrStart } from '../../job/start-directory.ts';
 import { GryphusError } from '../../errors.ts';
 import type { ContainerSpec } from '../../site/contract.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
@@ -63,12 +64,15 @@ export function containerScript(
 ): ContainerScript {
   const { container } = spec;
   const inside = sandboxInside(container, place.work);
+  const cwd = place.cwd ?? inside;
   const outside = [...container.binds, ...(place.proxy === undefined ? [] : [place.proxy.replace(/\/[^/]*$/, '')])];
   const mounts = [[place.work, inside] as const, ...outside.map((path) => [path, path] as const)];
   for (const path of mounts.flat())
     if (!mountable(path)) throw cannot(`${runtime.kind} cannot mount the directory '${path}'`);
   const variables = {
-    ...spec.env,
+    ...Object.fromEntries(
+      Object.entries(spec.env).map(([name, value]) => [name, pathOrStart(value) === undefined ? value : cwd]),
+    ),
     [KEY_VARIABLE]: key,
     _CONDOR_SCRATCH_DIR: inside,
     ...(place.proxy === undefined ? {} : { X509_USER_PROXY: place.proxy }),
@@ -77,7 +81,6 @@ export function containerScript(
   };
   if (place.image !== undefined && !mountable(place.image))
     throw cannot(`${runtime.kind} cannot use an image with the path '${place.image}'`);
-  const cwd = place.cwd ?? inside;
   const parts: Parts = { key, spec, runtime, place, mounts, cwd, variables };
   const { env, text } = runtime.kind === 'apptainer' ? apptainer(parts) : engine(parts);
   return { env, go: [...opening(place), ...text, ''].join('\n') };

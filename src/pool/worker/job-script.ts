@@ -1,3 +1,4 @@
+import { pathOrStart } from '../../job/start-directory.ts';
 import { join } from 'node:path';
 import { AD_FILES } from './ad-files.ts';
 import type { RunSpec } from '../wire/wire.ts';
@@ -64,11 +65,17 @@ export function jobScript(
     `cd ${placed.cwd === undefined ? '"$d/work"' : shellQuote(placed.cwd)} || exit 216`,
     'umask 022',
     ...(spec.core === undefined ? [] : [`ulimit -S -c ${spec.core} 2>/dev/null || :`]),
-    ...exports.map(([name, value]) => `export ${name}=${shellQuote(value)}`),
+    ...exports.map(([name, value]) => `export ${name}=${valueFor(value, placed)}`),
     'unset -v errors d status',
     `exec ${shellWords([...waiter, ...env, placed.program, ...spec.args])}`,
     '',
   ].join('\n');
+}
+
+function valueFor(value: string, { cwd }: PlacedJob): string {
+  const path = pathOrStart(value);
+  if (path === undefined) return shellQuote(value);
+  return cwd === undefined ? '"$PWD"' : shellQuote(path);
 }
 
 /** `scratch`: the sandbox, as seen by the program. */

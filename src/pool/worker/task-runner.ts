@@ -1,3 +1,4 @@
+import { pathOrStart } from '../../job/start-directory.ts';
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -186,9 +187,15 @@ export class TaskRunner implements Runner {
 
   /** Changes into the directory for each job: the path may name a different directory by now. */
   #before(scratch: string): string {
-    const variables = Object.entries({ _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch) });
+    const start = this.#spec.shared?.cwd ?? scratch;
+    const shared = this.#spec.shared !== undefined;
+    const here = Object.entries(this.#spec.env).flatMap(([name, value]) => {
+      const path = pathOrStart(value);
+      return path === undefined ? [] : [[name, shared ? path : scratch] as const];
+    });
+    const variables = [...Object.entries({ _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch) }), ...here];
     const own = variables.map(([name, value]) => `${name}=${shellQuote(value)}; `);
-    return `cd ${shellQuote(this.#spec.shared?.cwd ?? scratch)} || exit 216; ${own.join('')}`;
+    return `cd ${shellQuote(start)} || exit 216; ${own.join('')}`;
   }
 
   #write(line: TaskRecord): void {

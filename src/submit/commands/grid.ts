@@ -57,10 +57,11 @@ function setExtra(job: JobMaker): void {
   job.setString('BatchExtraSubmitArgs', message);
 }
 
-/** Where a grid job runs, and what its batch system is told. */
+/** Where a grid job runs, and what its batch system is told; how long a job may run, in the pool too. */
 export const grid: Step = {
   name: 'grid_resource',
   run(job) {
+    setRuntime(job);
     if (job.kind.universe !== UNIVERSE.grid && job.gridType === '') return;
     setResource(job);
     for (const [command, attribute] of STRINGS) {
@@ -68,7 +69,6 @@ export const grid: Step = {
       if (value !== undefined) job.setString(attribute, value);
     }
     for (const [command, attribute] of NAMES) setName(job, command, attribute);
-    setRuntime(job);
     setExtra(job);
     setCloud(job);
   },

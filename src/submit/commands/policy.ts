@@ -1,6 +1,5 @@
 import type { Step } from '../maker.ts';
-
-const HOLD_SUBMITTED = 15;
+import { HELD_AT_SUBMIT } from '../../job/hold.ts';
 
 /** `hold = true`: the job waits to be released. */
 export const hold: Step = {
@@ -8,7 +7,7 @@ export const hold: Step = {
   run(job) {
     if (job.boolParam('hold')) {
       job.setInt('JobStatus', 5);
-      job.setInt('HoldReasonCode', HOLD_SUBMITTED);
+      job.setInt('HoldReasonCode', HELD_AT_SUBMIT);
       job.setString('HoldReason', "submitted on hold at user's request");
     } else job.setInt('JobStatus', 1);
   },

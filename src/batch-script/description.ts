@@ -1,0 +1,292 @@
+import { GryphusError } from '../errors.ts';
+import { parseDependency } from '../job/dependency.ts';
+import { printArgsV2, printEnvV2 } from '../submit/api.ts';
+import { indexRows, queueStatement } from './array.ts';
+import type { System, Wishes } from './model.ts';
+import { defaultOutput, fileName, literal, type Marks } from './patterns.ts';
+import type { BatchScript } from './read.ts';
+import { DIALECTS } from './read.ts';
+import { type Value, VARIABLES } from './variables.ts';
+
+/** Where the jobs go. */
+export interface Destination {
+  readonly kind: 'pool' | 'site';
+  readonly name: string;
+  /** The site's batch system. */
+  readonly batch: string;
+  /** Whether jobs run in place, because the site has this machine's files. */
+  readonly shared: boolean;
+}
+
+/** Who submits, where. Paths are absolute. */
+export interface Submitter {
+  readonly cwd: string;
+  readonly home: string;
+  readonly user: string;
+  readonly uid: number;
+  readonly host: string;
+  readonly path: string;
+  readonly shell: string;
+}
+
+export interface Wanted {
+  /** The program that runs: the script itself, or the copy that the agent keeps. */
+  readonly executable: string;
+  /** The script's own name, without directories. */
+  readonly fileName: string;
+  readonly args: readonly string[];
+  readonly to: Destination;
+  readonly by: Submitter;
+}
+
+export interface Translation {
+  /** A submit description. */
+  readonly text: string;
+  readonly warnings: readonly { readonly line?: number; readonly message: string }[];
+}
+
+/** The systems that a site's batch system is one of. */
+const FAMILY: Readonly<Record<string, System>> = { slurm: 'slurm', pbs: 'pbs', torque: 'pbs', sge: 'sge', lsf: 'lsf' };
+
+/**
+ * The submit description that means what the script's directives mean. Throws GryphusError 'bad-input' if the jobs
+ * could not run as the script wants.
+ */
+export function describeScript(script: BatchScript, wanted: Wanted): Translation {
+  const { system, wishes } = script;
+  const { to, by } = wanted;
+  const native = system !== undefined && to.kind === 'site' && FAMILY[to.batch] === system;
+  const name = nameOf(script, wanted);
+  const amount = amountOf(wishes, native, to, system);
+  const isArray = wishes.array !== undefined;
+  const marks: Marks = {
+    array: '$(Cluster)',
+    job:
+      system === 'pbs'
+        ? `$(Cluster)${isArray ? '[$(array_index)]' : ''}.gryphus`
+        : isArray
+          ? '$INT(array_job)'
+          : '$(Cluster)',
+    index: isArray ? '$(array_index)' : (NO_INDEX[system ?? 'slurm'] ?? '0'),
+    ...(isArray ? { indexMacro: 'array_number' } : {}),
+    jobMacro: isArray ? 'array_job' : 'Cluster',
+    name: literal(name),
+    user: literal(by.user),
+    home: literal(by.home),
+  };
+  const place = startOf(script, wanted);
+  const lines = [
+    `executable = ${literal(wanted.executable)}`,
+    ...(wanted.args.length === 0 ? [] : [`arguments = ${v2(printArgsV2(wanted.args))}`]),
+    ...(to.kind === 'pool' ? [] : ['universe = grid', `grid_resource = batch ${to.batch} ${to.name}`]),
+    ...(to.kind === 'site' && to.shared ? ['should_transfer_files = NO'] : []),
+    `initialdir = ${literal(place)}`,
+    `batch_name = ${literal(name)}`,
+    ...(system === undefined ? [] : [`+GryphusScript = "${system}"`]),
+    ...amount.lines,
+    ...(wishes.seconds === undefined ? [] : [`batch_runtime = ${wishes.seconds}`]),
+    ...streamLines(script, marks, by),
+    ...mailLines(wishes),
+    ...siteLines(wishes, native, amount.words),
+    ...dependencyLines(wishes),
+    ...(wishes.held ? ['hold = true'] : []),
+    ...(wishes.priority === undefined ? [] : [`priority = ${wishes.priority}`]),
+    ...(wishes.comment === undefined ? [] : [`+JobDescription = ${adString(wishes.comment)}`]),
+    ...(wishes.wholeNode && to.kind === 'site' ? ['+WholeNodes = true'] : []),
+    ...environmentLines(script, { wanted, native, name, marks, cpus: amount.cpus, nodes: wishes.nodes ?? 1 }),
+    ...(wishes.array === undefined ? [] : indexRows(wishes.array)),
+    queueStatement(wishes.array),
+  ];
+  return { text: `${lines.join('\n')}\n`, warnings: [...script.warnings, ...warningsOf(script, native, to)] };
+}
+
+/** What the systems write for the index of a job that has none. */
+const NO_INDEX: Readonly<Record<System, string>> = { slurm: '4294967294', pbs: '', sge: 'undefined', lsf: '0' };
+
+function nameOf({ wishes }: BatchScript, { fileName: file }: Wanted): string {
+  return wishes.name === undefined || wishes.name === '' ? file : wishes.name;
+}
+
+/** Relative names of files mean this directory. */
+function startOf({ system, wishes }: BatchScript, { to, by }: Wanted): string {
+  const start = wishes.directory ?? (system === undefined ? 'submit' : DIALECTS[system].startsIn);
+  if (typeof start === 'object') return start.path.startsWith('/') ? start.path : `${by.cwd}/${start.path}`;
+  // Results come home into this directory; a home directory is not the place for them.
+  const inPlace = to.kind === 'pool' || to.shared;
+  return start === 'home' && inPlace ? by.home : by.cwd;
+}
+
+interface Amount {
+  readonly cpus: number;
+  readonly lines: readonly string[];
+  readonly words: readonly string[];
+}
+
+function amountOf(wishes: Wishes, native: boolean, to: Destination, system: System | undefined): Amount {
+  const nodes = wishes.nodes ?? 1;
+  const perTask = wishes.cpusPerTask ?? 1;
+  const tasks = wishes.tasks ?? (wishes.tasksPerNode ?? 1) * nodes;
+  if (nodes > 1 && !native) {
+    const title = system === undefined ? '' : DIALECTS[system].title;
+    throw new GryphusError(
+      'bad-input',
+      `The script asks for ${nodes} nodes, and a job of ${to.kind === 'pool' ? 'the pool' : `site ${to.name}`} has one.`,
+      {
+        suggestions: [
+          `Name a site that runs ${title}, which gets these words as they are: gryphus submit --site NAME SCRIPT`,
+        ],
+      },
+    );
+  }
+  const slurmTasks = native && system === 'slurm' && (tasks > 1 || nodes > 1);
+  const all = system === 'pbs' ? Math.max(perTask, wishes.tasks ?? 1) : perTask * tasks;
+  const cpus = slurmTasks || nodes > 1 ? perTask : all;
+  const gpus = (wishes.gpus ?? 0) * (wishes.gpusPer === 'task' ? tasks : 1);
+  const inWords =
+    native && (wishes.memoryInWords === true || (system === 'slurm' && wishes.memory?.per === 'cpu' && slurmTasks));
+  const memory = inWords ? undefined : totalMemory(wishes, all, Math.max(1, gpus));
+  return {
+    cpus: all,
+    lines: [
+      `request_cpus = ${cpus}`,
+      ...(memory === undefined
+        ? to.kind === 'pool'
+          ? []
+          : ['request_memory = undefined']
+        : [`request_memory = ${Math.ceil(memory / 2 ** 20)}`]),
+      ...(wishes.diskBytes === undefined ? [] : [`request_disk = ${Math.ceil(wishes.diskBytes / 1024)}`]),
+      ...(gpus === 0 ? [] : [`request_gpus = ${gpus}`]),
+    ],
+    words: slurmTasks
+      ? [
+          `--nodes=${nodes}`,
+          `--ntasks=${tasks}`,
+          ...(wishes.tasksPerNode === undefined ? [] : [`--ntasks-per-node=${wishes.tasksPerNode}`]),
+          ...(inWords ? [`--mem-per-cpu=${Math.ceil((wishes.memory?.bytes ?? 0) / 2 ** 20)}M`] : []),
+        ]
+      : [],
+  };
+}
+
+/** In bytes, on one node. */
+function totalMemory({ memory }: Wishes, cpus: number, gpus: number): number | undefined {
+  if (memory === undefined) return undefined;
+  return memory.bytes * (memory.per === 'cpu' ? cpus : memory.per === 'gpu' ? gpus : 1);
+}
+
+function streamLines({ system, wishes }: BatchScript, marks: Marks, by: Submitter): string[] {
+  const usual = defaultOutput(system, wishes, marks);
+  // PBS writes where the job was submitted, wherever it runs.
+  const at = (path: string) => (system === 'pbs' && !path.startsWith('/') ? `${literal(by.cwd)}/${path}` : path);
+  const named = (pattern: string | undefined, instead: string | undefined) => {
+    if (pattern === undefined) return instead;
+    const name = fileName(system, pattern, marks);
+    return name.endsWith('/') && instead !== undefined ? `${name}${instead}` : name;
+  };
+  const output = named(wishes.output, wishes.join === 'error' ? undefined : usual.output);
+  const joined = wishes.join === 'output' || (wishes.error === undefined && (system === 'slurm' || system === 'lsf'));
+  const error = joined ? output : named(wishes.error, usual.error);
+  const first = wishes.join === 'error' ? error : output;
+  return [
+    ...(wishes.input === undefined ? [] : [`input = ${at(fileName(system, wishes.input, marks))}`]),
+    ...(first === undefined ? [] : [`output = ${at(first)}`]),
+    ...(error === undefined ? [] : [`error = ${at(error)}`]),
+  ];
+}
+
+const NOTIFICATION = { never: 'Never', end: 'Complete', error: 'Error', always: 'Always' } as const;
+
+function mailLines({ mail, mailUser }: Wishes): string[] {
+  return [
+    ...(mail === undefined ? [] : [`notification = ${NOTIFICATION[mail]}`]),
+    ...(mailUser === undefined ? [] : [`notify_user = ${literal(mailUser)}`]),
+  ];
+}
+
+function siteLines(wishes: Wishes, native: boolean, more: readonly string[]): string[] {
+  if (!native) return [];
+  const words = [...more, ...wishes.siteWords];
+  return [
+    ...(wishes.queue === undefined ? [] : [`batch_queue = ${literal(wishes.queue)}`]),
+    ...(wishes.project === undefined ? [] : [`batch_project = ${literal(wishes.project)}`]),
+    ...(words.length === 0 ? [] : [`batch_extra_submit_args = ${words.map(quotedWord).join(' ')}`]),
+  ];
+}
+
+function quotedWord(word: string): string {
+  const plain = /^[\w./:@%+,=-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return literal(plain);
+}
+
+function dependencyLines({ dependency, removeInvalid }: Wishes): string[] {
+  if (dependency === undefined) return [];
+  // Its syntax is checked here, where the script is at hand.
+  parseDependency(dependency);
+  return [
+    'hold = true',
+    `+HoldReason = ${adString(`waits for ${dependency}`)}`,
+    `+GryphusDependency = ${adString(dependency)}`,
+    ...(removeInvalid ? ['+GryphusDependencyRemoves = true'] : []),
+  ];
+}
+
+function adString(text: string): string {
+  return `"${literal(text.replaceAll('\\', '\\\\').replaceAll('"', '\\"'))}"`;
+}
+
+/** In the form that a value of `arguments` and `environment` has between its double quotes. */
+function v2(text: string): string {
+  return `"${literal(text).replaceAll('"', '""')}"`;
+}
+
+interface Surroundings {
+  readonly wanted: Wanted;
+  readonly native: boolean;
+  readonly name: string;
+  readonly marks: Marks;
+  readonly cpus: number;
+  readonly nodes: number;
+}
+
+function environmentLines(
+  { system, wishes }: BatchScript,
+  { wanted, native, name, marks, cpus, nodes }: Surroundings,
+): string[] {
+  const { to, by } = wanted;
+  const here = to.kind === 'pool' || to.shared;
+  const facts = { wishes, by, to, name, cpus, nodes, job: marks.job, index: marks.index };
+  const set = new Map<string, Value>();
+  for (const one of system === undefined ? [] : VARIABLES[system]) {
+    const value = native && !one.native ? undefined : one.value(facts);
+    if (value !== undefined) set.set(one.name, value);
+  }
+  for (const [variable, value] of wishes.variables) set.set(variable, { text: value });
+  const words = [...set].map(([variable, value]) => {
+    if ('macro' in value) return `${variable}=${value.macro}`;
+    return literal(printEnvV2(new Map([[variable, value.text]]))).replaceAll('"', '""');
+  });
+  const taken = [...wishes.taken];
+  const getenv = wishes.environment === 'all' && here ? 'true' : taken.join(',');
+  return [
+    ...(getenv === '' ? [] : [`getenv = ${getenv}`]),
+    ...(words.length === 0 ? [] : [`environment = "${words.join(' ')}"`]),
+  ];
+}
+
+function warningsOf({ system, wishes }: BatchScript, native: boolean, to: Destination): Translation['warnings'] {
+  const at = ({ line }: { readonly line: number }) => (line > 0 ? { line } : {});
+  const where = to.kind === 'pool' ? 'the pool' : `site ${to.name} (${to.batch})`;
+  const title = system === undefined ? '' : DIALECTS[system].title;
+  return [
+    ...wishes.without.map((one) => ({ ...at(one), message: `${one.option} has no effect: ${one.why}.` })),
+    ...(native
+      ? []
+      : wishes.siteOnly.map((one) => ({
+          ...at(one),
+          message: `${one.option} has no effect in ${where}: it is for a site that runs ${title}.`,
+        }))),
+    ...(system === 'lsf' && wishes.output === undefined
+      ? [{ message: 'LSF would mail the output; here it goes to a file lsf-ID.out.' }]
+      : []),
+  ];
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
+import { TestAgent, until } from './agent.ts';
+
+describe.skipIf(skipWithoutSlurm())('a batch script, with a real Slurm', { timeout: 180_000 }, () => {
+  let agent: TestAgent;
+  let slurm: Slurm;
+  beforeAll(async () => {
+    slurm = await startSlurm({ nodes: 2, cpus: 4 });
+    agent = new TestAgent();
+    agent.site('c1', {
+      url: 'local',
+      batch: 'slurm',
+      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
+      more: `scratch = "${agent.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
+    });
+  }, 120_000);
+  afterAll(async () => {
+    await agent?.end();
+    await slurm?.stop();
+  });
+
+  /** What sbatch makes of the script: its environment, by the file that the script writes. */
+  const SCRIPT = `#!/bin/bash
+#SBATCH --job-name=compare
+#SBATCH --array=3-5:2
+#SBATCH --nodes=2 --ntasks-per-node=1
+#SBATCH --cpus-per-task=2 --time=5
+#SBATCH -o WHERE_%A_%a.log
+env | grep -E '^SLURM_(ARRAY|NTASKS|NNODES|JOB_NUM|CPUS_PER|TASKS_PER|NPROCS|JOB_CPUS|SUBMIT_DIR|JOB_NAME)' | sort
+echo "in $PWD"
+srun --mpi=none sh -c 'echo rank $SLURM_PROCID' | sort
+`;
+
+  it('means there what sbatch makes of it', async () => {
+    agent.file('real.sh', SCRIPT.replace('WHERE', 'real'));
+    agent.file('ours.sh', SCRIPT.replace('WHERE', 'ours'));
+    const real = Number(slurm.run('sbatch', '--parsable', `--chdir=${agent.work}`, join(agent.work, 'real.sh')).trim());
+    await until('sbatch', () => (slurm.run('squeue', '-h').trim() === '' ? true : undefined));
+    const said = await agent.run(['submit', '--terse', '--site', 'c1', 'ours.sh']);
+    expect(said.stderr).toBe('');
+    const cluster = Number.parseInt(said.stdout, 10);
+    await agent.ok('wait', `${cluster}`, '--timeout', '90');
+    for (const task of [3, 5]) {
+      const theirs = readFileSync(join(agent.work, `real_${real}_${task}.log`), 'utf8');
+      // sbatch was run elsewhere, and ids are our own.
+      const expected = theirs
+        .replace(/^SLURM_ARRAY_JOB_ID=.*$/m, `SLURM_ARRAY_JOB_ID=${cluster}`)
+        .replace(/^SLURM_SUBMIT_DIR=.*$/m, `SLURM_SUBMIT_DIR=${agent.work}`);
+      expect(agent.read(`ours_${cluster}_${task}.log`)).toBe(expected);
+    }
+  });
+
+  it('for PBS runs there too', async () => {
+    agent.file(
+      'p.sh',
+      '#!/bin/sh\n#PBS -N p -l ncpus=3,walltime=5:00\n#PBS -q nosuch\necho $NCPUS $SLURM_CPUS_ON_NODE $PBS_O_WORKDIR\n',
+    );
+    const said = await agent.run(['submit', '--terse', '--site', 'c1', 'p.sh']);
+    expect(said.code).toBe(0);
+    const cluster = Number.parseInt(said.stdout, 10);
+    await agent.ok('wait', `${cluster}`, '--timeout', '60');
+    expect(agent.read(`p.o${cluster}`)).toBe(`3 3 ${agent.work}\n`);
+  });
+});

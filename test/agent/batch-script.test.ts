@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestAgent, until } from './agent.ts';
+
+describe('batch scripts in the pool', { timeout: 90_000 }, () => {
+  let agent: TestAgent;
+  beforeAll(() => {
+    agent = new TestAgent();
+    agent.config('[scheduler]\nperiodic_interval = "1s"\n');
+  });
+  afterAll(() => agent?.end());
+
+  async function script(name: string, text: string, ...args: string[]): Promise<number> {
+    agent.file(name, text);
+    return Number(/^(\d+)\./.exec(await agent.ok('submit', '--terse', name, ...args))?.[1]);
+  }
+
+  it('run as an array where they were submitted, with the variables of their system', async () => {
+    const cluster = await script(
+      'array.sh',
+      '#!/bin/bash\n#SBATCH -J arr --array=2-6:2%2 -o out.%a\n#SBATCH --export=ALL,MINE="two words $$ $(x)"\n' +
+        'echo "$SLURM_ARRAY_TASK_ID|$SLURM_JOB_ID|$SLURM_SUBMIT_DIR|$PWD|$MINE|$1"\n',
+      'an argument',
+    );
+    // The copy is what runs.
+    agent.file('array.sh', '#!/bin/sh\nexit 1\n');
+    await agent.ok('wait', `${cluster}`);
+    for (const task of [2, 4, 6]) {
+      const job = cluster * 10_000_000 + task;
+      expect(agent.read(`out.${task}`)).toBe(
+        `${task}|${job}|${agent.work}|${agent.work}|two words $$ $(x)|an argument\n`,
+      );
+    }
+  });
+
+  it('wait for the jobs that they depend on', async () => {
+    const gate = `${agent.dir}/gate`;
+    const first = await script(
+      'first.sh',
+      `#!/bin/sh\n#PBS -N first\nwhile [ ! -e ${gate} ]; do sleep 0.1; done\nexit 3\n`,
+    );
+    const then = (option: string) => script('then.sh', `#!/bin/sh\n#SBATCH -d ${option}\ndate +%s.%N\n`);
+    const ok = await then(`afterok:${first}`);
+    const removed = await then(`afterok:${first} --kill-on-invalid-dep=yes`);
+    const failed = await then(`afternotok:${first}`);
+    const any = await then(`afterany:${first},afterany:${failed}`);
+    const named = await script('named.sh', `#!/bin/sh\n#$ -hold_jid first\n#$ -cwd\necho "$JOB_ID $SGE_TASK_ID"\n`);
+    expect(await agent.ok('q', `${ok}`, '-af', 'HoldReason')).toBe(`waits for afterok:${first}\n`);
+    agent.file('../gate', '');
+    await agent.ok('wait', `${any}`, `${failed}`, `${named}`, `${removed}`);
+    expect(agent.read(`named.sh.o${named}`)).toBe(`${named} undefined\n`);
+    const at = (cluster: number) => Number(agent.read(`slurm-${cluster}.out`));
+    expect(at(any)).toBeGreaterThan(at(failed));
+    const seen = await until('the verdict', async () => {
+      const reason = await agent.ok('q', `${ok}`, '-af', 'HoldReason');
+      return reason.startsWith('Dependency') ? reason : undefined;
+    });
+    expect(seen).toBe(`DependencyNeverSatisfied: afterok:${first}\n`);
+    const gone = await agent.ads(removed);
+    expect(gone[0]?.['RemoveReason']).toBe('The dependency can no longer be met.');
+    await agent.ok('rm', `${ok}`);
+  });
+
+  it('wait task by task, and array tasks that are made later wait no more', async () => {
+    const first = await script('tasks.sh', '#!/bin/sh\n#SBATCH -a 1-3\n[ $SLURM_ARRAY_TASK_ID != 2 ]\n');
+    const second = await script(
+      'more.sh',
+      `#!/bin/sh\n#SBATCH -a 1-3 -d aftercorr:${first} -o corr.%a\necho $SLURM_ARRAY_TASK_ID\n`,
+    );
+    const third = await script(
+      'late.sh',
+      `#!/bin/sh\n#SBATCH -a 1-4%1 -d afterany:${first} -o late.%a\necho $SLURM_ARRAY_TASK_ID\n`,
+    );
+    await agent.ok('wait', `${third}`, `${second}.0`, `${second}.2`);
+    expect([1, 2, 3, 4].map((task) => agent.read(`late.${task}`))).toEqual(['1\n', '2\n', '3\n', '4\n']);
+    expect(await agent.ok('q', `${second}`, '-af', 'ProcId', 'HoldReason')).toMatch(/^1 DependencyNeverSatisfied/);
+    await agent.ok('rm', `${second}`);
+  });
+
+  it('are stopped at their time limit, and what they wrote comes home', async () => {
+    const cluster = await script(
+      'long.sh',
+      '#!/bin/sh\n#PBS -l walltime=1\n#PBS -d . -o long.out\necho begun\nsleep 60\n',
+    );
+    const reason = await until('the hold', async () => {
+      const [ad] = await agent.ads(cluster);
+      return ad?.['JobStatus'] === 5 ? String(ad['HoldReason']) : undefined;
+    });
+    expect(reason).toMatch(/time/);
+    expect(agent.read('long.out')).toBe('begun\n');
+    await agent.ok('rm', `${cluster}`);
+  });
+
+  it('from standard input, for another place, or without an interpreter', async () => {
+    const { stdout, code } = await agent.run(['submit', '--terse'], {
+      input: '#PBS -N in\n#PBS -d .\necho from $PBS_JOBNAME\n',
+    });
+    expect(code).toBe(0);
+    const cluster = Number.parseInt(stdout, 10);
+    await agent.ok('wait', `${cluster}`);
+    expect(agent.read(`in.o${cluster}`)).toBe('from in\n');
+    const nowhere = await agent.run(['submit', '--site', 'nowhere', 'first.sh']);
+    expect(nowhere.stderr).toContain("There is no site 'nowhere'");
+    agent.file('bare.sh', '#SBATCH -n 1\necho\n');
+    expect((await agent.run(['submit', 'bare.sh'])).stderr).toContain('bare.sh does not begin with #!');
+    expect(await agent.ok('submit', '--dry-run', '--json', 'first.sh')).toContain('"JobBatchName": "first"');
+  });
+});
