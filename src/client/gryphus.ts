@@ -54,7 +54,7 @@ import type {
   Why,
 } from './types.ts';
 import { wait } from './wait.ts';
-import type { PoolOwner, PriorityChange } from '../pool/wire/client-wire.ts';
+import type { AccountClient } from './accounts.ts';
 import { whyOf } from './why.ts';
 import { jobsToExplain, whyEnded } from './why-ended.ts';
 
@@ -275,11 +275,10 @@ export class Gryphus {
     return poolSlots(this.#paths, constraint);
   }
 
-  /** The owners of the pool's jobs by user priority (the next to be served comes first), after a change, if any. */
-  async owners(change?: PriorityChange): Promise<readonly PoolOwner[]> {
-    const { poolOwners, setPoolPriority } = await import('./pool.ts');
-    if (change) await setPoolPriority(this.#queue, this.#paths, change);
-    return poolOwners(this.#paths);
+  /** Owners of jobs: their priorities in the pool, and what their jobs used. */
+  async accounts(): Promise<AccountClient> {
+    const { AccountClient } = await import('./accounts.ts');
+    return new AccountClient(this.#queue, this.#paths);
   }
 
   /**

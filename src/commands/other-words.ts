@@ -18,7 +18,7 @@ const INSTEAD: Readonly<Record<string, readonly string[]>> = {
   'gryphus why JOBS': words('analyze explain reason condor_analyze'),
   'gryphus q -l JOB': words('show info describe details inspect checkjob'),
   'gryphus ssh JOB': words('shell exec attach login_to ssh-to-job condor_ssh_to_job'),
-  'gryphus top --all': words('condor_top usage monitor sstat'),
+  'gryphus top --all': words('condor_top monitor sstat'),
   'gryphus vacate JOBS': words('condor_vacate_job condor_vacate evict preempt'),
   'gryphus suspend JOBS': words('pause stop condor_suspend'),
   'gryphus continue JOBS': words('resume cont unsuspend condor_continue'),

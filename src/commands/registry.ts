@@ -41,6 +41,7 @@ import { Tail } from './tail.ts';
 import { Top } from './top.ts';
 import { Up } from './up.ts';
 import { Wait } from './wait.ts';
+import { Usage } from './usage.ts';
 import { Userprio } from './userprio.ts';
 import { WhyCommand } from './why.ts';
 
@@ -64,6 +65,7 @@ export const COMMANDS = {
   map: MapCommand,
   ssh: Ssh,
   top: Top,
+  usage: Usage,
   userprio: Userprio,
   vacate: Vacate,
   suspend: Suspend,

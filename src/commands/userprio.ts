@@ -50,11 +50,11 @@ accounting group (\`physics.alice\`).`);
     if (changes.length > 0)
       return this.withGryphus(flags, async (gryphus) => {
         for (const [change, said] of changes) {
-          await gryphus.owners(change);
+          await (await gryphus.accounts()).owners(change);
           process.stdout.write(`${said}\n`);
         }
       });
-    const owners = await this.withGryphus(flags, (gryphus) => gryphus.owners(), false);
+    const owners = await this.withGryphus(flags, async (gryphus) => (await gryphus.accounts()).owners(), false);
     const lines = flags.json
       ? [JSON.stringify(owners, undefined, 2)]
       : [...table(owners), `Number of users: ${owners.length}`];

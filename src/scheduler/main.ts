@@ -28,6 +28,7 @@ import { Outbox } from './outbox.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
 import { freeLease, instanceLock } from './instance-lock.ts';
+import { redisPid, UsageKeeper } from './usage-keeper.ts';
 import { openUserLogs } from './user-logs/open.ts';
 
 /** The Scheduler process. It prints `ready` on standard output when it is running. */
@@ -126,6 +127,11 @@ async function main(): Promise<void> {
     loadSites: () => sites.sites(),
     log: (message, facts) => log.info(facts ?? {}, message),
   });
+  const usage = new UsageKeeper({
+    queue,
+    stateDir: paths.stateDir,
+    others: async () => [...(await DAEMONS.list(queue.kv)).map(({ value }) => value.pid), ...redisPid(paths.stateDir)],
+  });
   const scheduler = new Scheduler({
     queue,
     children,
@@ -134,6 +140,7 @@ async function main(): Promise<void> {
     broker,
     chooser: async () => new SiteChooser(await sites.sites(), settings['submit.default_site'], sites.problems),
     glideins,
+    usage,
     listeners: [
       new LogListener({
         queue,
@@ -182,6 +189,7 @@ async function main(): Promise<void> {
     });
   } finally {
     closeSettings();
+    if (!gone) await usage.round().catch(() => undefined);
     await userLogs.close();
     await credentials.close();
     await glideins.close();

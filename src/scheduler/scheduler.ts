@@ -21,6 +21,7 @@ import { periodicChange, vacates } from './periodic.ts';
 import { Policies } from './policies.ts';
 import { type Beat, Heartbeats } from './heartbeat.ts';
 import type { InstanceLock } from './instance-lock.ts';
+import { USAGE_MS, type UsageKeeper } from './usage-keeper.ts';
 
 export interface SchedulerOptions {
   readonly queue: Queue;
@@ -32,6 +33,7 @@ export interface SchedulerOptions {
   /** Chooses the site of a job, by the sites as configured now. */
   readonly chooser: () => Promise<SiteChooser>;
   readonly glideins: Pick<GlideinKeeper, 'round'>;
+  readonly usage: Pick<UsageKeeper, 'round'>;
   /** Receive every event, in this order, before the cursor advances. */
   readonly listeners: readonly Listener[];
   /** Milliseconds, by the current settings. */
@@ -140,6 +142,11 @@ export class Scheduler {
           'cleaning up the history',
           () => queue.history.prune(this.#options.keep()),
           () => PRUNE_MS,
+        ),
+        this.#loop(
+          'recording what jobs used',
+          () => this.#options.usage.round(),
+          () => USAGE_MS,
         ),
         this.#loop(
           'cleaning up the events',

@@ -47,6 +47,7 @@ it.each([
   ['wait', '1.0 --until settled'],
   ['why', ''],
   ['status', ''],
+  ['usage', ''],
   ['userprio', ''],
   ['site list', ''],
   ['site test', 'local'],

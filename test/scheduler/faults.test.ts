@@ -39,6 +39,7 @@ describe('a Scheduler whose parts fail', () => {
       broker: { round: async () => undefined },
       chooser: () => Promise.reject(new Error('nothing is materialized here')),
       glideins: { round: async () => undefined },
+      usage: { round: async () => undefined },
       listeners: [],
       periodicMs: () => 50,
       hungAfterMs: () => 60_000,
@@ -72,6 +73,7 @@ describe('a Scheduler whose parts fail', () => {
         },
       },
       glideins: { round: () => Promise.reject(new GryphusError('bad-config', 'no such site')) },
+      usage: { round: async () => undefined },
       children: {
         ensure: (wanted: ReadonlySet<string>) => [...wanted].forEach((one) => started.add(one)),
         running: [],

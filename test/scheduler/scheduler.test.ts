@@ -27,6 +27,7 @@ function schedulerWith(...listeners: Listener[]): Scheduler {
     broker: { round: async () => undefined },
     chooser: async () => ({}) as never,
     glideins: { round: async () => undefined },
+    usage: { round: async () => undefined },
     listeners,
     periodicMs: () => 10,
     hungAfterMs: () => 1e9,
