@@ -4,9 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Gryphus } from '../../src/client/gryphus.ts';
 import { codesMissing, type OneTimeCodes, oneTimeCodes } from '../sites/one-time-codes.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
+import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 
-describe.skipIf(codesMissing() !== undefined).each(['ssh2', 'openssh'] as const)(
+describe.skipIf(codesMissing() !== undefined).each(SLOW ? (['ssh2', 'openssh'] as const) : (['ssh2'] as const))(
   'site test where each log-in needs a one-time code, by %s',
   (transport) => {
     let agent: TestAgent;
