@@ -29,6 +29,23 @@ export async function runningScheduler(queue: Queue): Promise<Daemon | undefined
   return found && isAlive(found) ? found : undefined;
 }
 
+/** Makes sure that a Scheduler runs. */
+export async function ensureScheduler(
+  queue: Queue,
+  paths: Paths,
+  settings: Settings,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
+  if (await runningScheduler(queue)) return;
+  try {
+    await startScheduler(paths, settings, env);
+  } catch (thrown) {
+    // Another process started one first, which serves as well.
+    if (thrown instanceof GryphusError && thrown.code === 'already-running') return;
+    throw thrown;
+  }
+}
+
 /** How many times a Scheduler is started that is killed before it is ready. */
 const STARTS = 3;
 

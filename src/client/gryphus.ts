@@ -6,7 +6,6 @@ import { loadSite } from '../config/sites.ts';
 import type { CredentialStatus } from '../credentials/status.ts';
 import type { Renewed } from '../credentials/renew.ts';
 import { GryphusError } from '../errors.ts';
-import { Attrs } from '../job/attrs.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
 import type { GlideinClient } from './glideins.ts';
@@ -16,13 +15,14 @@ import type { UserLogEvent } from '../user-log/event.ts';
 import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
 import type { SiteWaysView } from '../queue/tables.ts';
 import { act, withMissing } from './act.ts';
-import { environment, queuePlace, runningScheduler, startScheduler } from './daemon.ts';
+import { ensureScheduler, environment, queuePlace, startScheduler } from './daemon.ts';
 import type { DagClient } from './dag.ts';
 import { daemonStatus, endDaemons, statusWithoutQueue } from './daemon-status.ts';
 import type { MapRequest, MapResult, MapTask } from './map.ts';
 import { whyNotMade } from './factory-pause.ts';
 import { historyOf, lookForJobs, selectChunks, selectJobs, viewsOf } from './select.ts';
 import type { ShellRequest } from './shell.ts';
+import type { RetryResult } from './retry.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import type { TopRow } from './top.ts';
@@ -178,11 +178,8 @@ export class Gryphus {
 
   /** What queue and history still know of the jobs' lives, in time order, for jobs without a user log. */
   async jobEvents(selection: Selection): Promise<readonly UserLogEvent[]> {
-    const { rememberedEvents } = await import('./remembered.ts');
-    const events: UserLogEvent[] = [];
-    for await (const { id, state, ad } of this.jobs(selection))
-      events.push(...rememberedEvents(id, state, new Attrs(ad)));
-    return events.sort((a, b) => a.at - b.at);
+    const { eventsOfJobs } = await import('./remembered.ts');
+    return eventsOfJobs(this.jobs(selection));
   }
 
   totals(selection: Selection = {}): Promise<Totals> {
@@ -210,6 +207,14 @@ export class Gryphus {
     return move(this.#queue, selection, (await this.#chooser()).site(site));
   }
 
+  /** Submits failed and removed jobs again, with their old descriptions; `dryRun`: only says which. */
+  async retry(selection: Selection, how: { readonly dryRun?: boolean } = {}): Promise<readonly RetryResult[]> {
+    const { retry } = await import('./retry.ts');
+    const results = await retry(this.#queue, await this.#chooser(), this.owner, selection, how.dryRun ?? false);
+    if (this.#starts) await this.#ensureScheduler();
+    return results;
+  }
+
   /** False if the time ran out, or the signal or `close()` came first. */
   wait(request: WaitRequest): Promise<boolean> {
     return wait(this.#queue, { ...request, signal: this.#until(request.signal) });
@@ -224,7 +229,7 @@ export class Gryphus {
     const sites = await new SiteBook(this.#paths).allSites();
     const house = { queue: this.#queue, sites, paths: this.#paths, settings: this.#settings };
     for await (const job of jobsToExplain(this.#queue, selection))
-      yield 'here' in job ? whyOf(house, job.here) : whyEnded(job.gone);
+      yield 'here' in job ? await whyOf(house, job.here) : await whyEnded(job.gone);
     yield* whyNotMade(this.#queue, selection);
   }
 
@@ -386,14 +391,7 @@ export class Gryphus {
     return siteChooser(this.#paths, this.#settings);
   }
 
-  async #ensureScheduler(): Promise<void> {
-    if (await runningScheduler(this.#queue)) return;
-    try {
-      await startScheduler(this.#paths, this.#settings, this.#env);
-    } catch (thrown) {
-      // Another process started one first, which serves as well.
-      if (thrown instanceof GryphusError && thrown.code === 'already-running') return;
-      throw thrown;
-    }
+  #ensureScheduler(): Promise<void> {
+    return ensureScheduler(this.#queue, this.#paths, this.#settings, this.#env);
   }
 }

@@ -23,6 +23,8 @@ export interface OneJob {
   readonly gpus?: number;
   /** The longest run, in seconds. */
   readonly seconds?: number;
+  /** Of the site's batch system. */
+  readonly queue?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: readonly string[];
   /** Files that come back; absent: all new ones. */
@@ -99,6 +101,7 @@ export function describeJob(job: OneJob): SubmitRequest {
     ...value('request_memory', job.memory),
     ...value('request_gpus', job.gpus),
     ...(limit === undefined ? [] : value(ownLimit ? 'allowed_execute_duration' : 'batch_runtime', limit)),
+    ...value('batch_queue', job.queue),
     ...list('transfer_input_files', job.input),
     ...list('transfer_output_files', job.output),
     ...value('input', job.stdin),

@@ -5,6 +5,7 @@ import { outcomeOf, wentWell } from '../job/outcome.ts';
 import { readNumber, readString } from '../job/values.ts';
 import type { HistoryRecord, JobRecord, Queue, SeenJob } from '../queue/api.ts';
 import { lookFor } from './select.ts';
+import { lastLines } from './failures.ts';
 import type { Selection, Why } from './types.ts';
 
 /**
@@ -30,7 +31,7 @@ function outcome({ state, attrs }: SeenJob) {
 }
 
 /** How a job ended that has left the queue. */
-export function whyEnded(job: HistoryRecord): Why {
+export async function whyEnded(job: HistoryRecord): Promise<Why> {
   const { id, state, attrs } = job;
   const name = formatJobId(id);
   const host = readString(attrs, 'LastRemoteHost') ?? readString(attrs, 'RemoteHost');
@@ -47,7 +48,10 @@ export function whyEnded(job: HistoryRecord): Why {
       ...(ran > 0 ? [`It ran for ${ran.toFixed(0)} s${host === undefined ? '' : `, on ${host}`}.`] : []),
       ...(message === undefined || message === '' ? [] : [`Its site said: ${message}`]),
       ...(ended && !well && error !== undefined && error !== '/dev/null'
-        ? [`Its standard error: ${resolve(readString(attrs, 'Iwd') ?? '/', error)}`]
+        ? [
+            `Its standard error: ${resolve(readString(attrs, 'Iwd') ?? '/', error)}`,
+            ...(await lastLines(attrs)).map((line) => `| ${line}`),
+          ]
         : []),
     ],
     suggestions: [

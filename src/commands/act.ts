@@ -6,6 +6,7 @@ import { ORDER_ARGS, ORDER_FLAGS, OrderCommand } from './order-jobs.ts';
 const FLAGS = {
   ...ORDER_FLAGS,
   reason: Flags.string({ helpValue: '<text>', summary: 'The reason, kept with the job and shown to its owner.' }),
+  'dry-run': Flags.boolean({ summary: 'Print which jobs it would be, and change nothing.' }),
 };
 
 /** hold, release and rm are one command under three names. */
@@ -20,6 +21,7 @@ abstract class Act extends OrderCommand {
       all: boolean;
       reason?: string | undefined;
       json: boolean;
+      'dry-run': boolean;
       force?: boolean;
     },
   ): Promise<void> {
@@ -78,6 +80,7 @@ Exit status 1 if a job could not be removed.`);
   static override examples = [
     '<%= config.bin %> rm 12.3',
     '<%= config.bin %> rm 12 13 14',
+    '<%= config.bin %> rm --all --dry-run',
     `<%= config.bin %> rm 12 --constraint 'ProcId % 2 == 1'`,
     `<%= config.bin %> rm --constraint 'JobStatus == 5 && HoldReasonCode == 12'`,
   ];

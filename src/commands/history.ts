@@ -26,7 +26,10 @@ export class History extends GryphusCommand {
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: constraintFlag,
-    failed: Flags.boolean({ summary: 'Only jobs that completed with an exit status other than 0, or by a signal.' }),
+    failed: Flags.boolean({
+      summary:
+        'Only jobs that completed with an exit status other than 0, or by a signal; then why, equal reasons together.',
+    }),
     limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'Show at most this many jobs.' }),
     ...adFlags,
     wide: Flags.boolean({ summary: "Do not truncate lines to the terminal's width." }),
@@ -57,6 +60,15 @@ export class History extends GryphusCommand {
       for await (const job of gryphus.history({ ...request, attributes: HISTORY_ATTRIBUTES })) {
         out.line(historyLine(job, width));
         await out.breathe();
+      }
+      if (flags.failed) {
+        const { failureLines } = await import('./show/failures.ts');
+        const { FAILURE_ATTRIBUTES, groupFailures } = await import('../index.ts');
+        const jobs = gryphus.history({ ...request, attributes: FAILURE_ATTRIBUTES });
+        const { hasColours } = await import('./show/colour.ts');
+        const lines = failureLines(await groupFailures(jobs), hasColours(process.stdout));
+        // Their text is printable; the colours are ours.
+        out.control(['', ...lines, ''].join('\n'));
       }
       await out.flush();
       await sayMissing(gryphus, words, 'history');

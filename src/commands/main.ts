@@ -5,6 +5,7 @@ import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { condorHabits, type Flagged } from './argv.ts';
+import { hasColours } from './show/colour.ts';
 import { errorText } from './show/error.ts';
 import { commandFor, synonymFor } from './other-words.ts';
 import { type TypedCommand, usageError } from './usage-error.ts';
@@ -106,6 +107,6 @@ function report(error: unknown, spoken: TypedCommand): void {
     return;
   }
   const known = error instanceof Errors.CLIError ? usageError(error, spoken) : error;
-  process.stderr.write(errorText(known, process.env['GRYPHUS_DEBUG'] !== undefined));
+  process.stderr.write(errorText(known, process.env['GRYPHUS_DEBUG'] !== undefined, hasColours(process.stderr)));
   process.exitCode = known instanceof GryphusError ? known.exitCode : 70;
 }

@@ -1,8 +1,10 @@
 import type { ActionRequest, ActionResult, Gryphus, Selection } from '../index.ts';
-import { GryphusCommand, word } from './command.ts';
+import { formatJobId } from '../job/ids.ts';
+import { counted } from '../util/plain-text.ts';
+import { GryphusCommand, Out, word } from './command.ts';
 import { actFlag, actJson } from './json-list.ts';
-import { allFlag, constraintFlag, mustName } from './select.ts';
-import { actionLines, type JobOrder } from './show/act.ts';
+import { allFlag, constraintFlag, mustName, oneOf } from './select.ts';
+import { actionLines, type JobOrder, WORDS } from './show/act.ts';
 
 /** Flags of all commands that act on jobs. */
 export const ORDER_FLAGS = { constraint: constraintFlag, all: allFlag, json: actFlag };
@@ -13,6 +15,7 @@ interface Flags {
   readonly constraint?: string | undefined;
   readonly all: boolean;
   readonly json: boolean;
+  readonly 'dry-run'?: boolean;
 }
 
 /** One action on the named jobs, and its results. Status 1 if any of them failed. */
@@ -24,6 +27,7 @@ export abstract class OrderCommand extends GryphusCommand {
     work: (gryphus: Gryphus, target: Selection & Pick<ActionRequest, 'looked'>) => Promise<readonly ActionResult[]>,
   ): Promise<void> {
     const named = mustName({ words, ...flags });
+    if (flags['dry-run'] === true) return this.#dryRun(order, named, flags);
     const all: (readonly ActionResult[])[] = [];
     const { withLooked } = await import('./show/progress.ts');
     await this.withGryphus(flags, async (gryphus) => {
@@ -37,5 +41,25 @@ export abstract class OrderCommand extends GryphusCommand {
       }
     });
     if (flags.json) process.stdout.write(actJson(all.flat()));
+  }
+
+  /** Prints the jobs that the action would change. */
+  async #dryRun(order: JobOrder, named: readonly Selection[], flags: Flags): Promise<void> {
+    const { concerned, jobLine } = await import('./show/dry-run.ts');
+    const rows: string[] = [];
+    const json: { job: string; state: string }[] = [];
+    await this.withGryphus(flags, async (gryphus) => {
+      for await (const job of gryphus.query({ ...oneOf(named), attributes: ['Cmd', 'Args', 'Arguments'] })) {
+        if (!concerned(order, job.state)) continue;
+        if (flags.json) json.push({ job: formatJobId(job.id), state: job.state });
+        else rows.push(jobLine(job));
+      }
+    });
+    if (flags.json) return void process.stdout.write(`${JSON.stringify(json, undefined, 2)}\n`);
+    const out = new Out();
+    for (const row of rows) out.line(row);
+    out.line(`${counted(rows.length, 'job')} would be ${WORDS[order]}.`);
+    await out.flush();
+    if (rows.length === 0) process.exitCode = 1;
   }
 }

@@ -1,5 +1,6 @@
 import { Hold, Release, Rm } from './act.ts';
 import { AlarmTest } from './alarm/test.ts';
+import { Api } from './api.ts';
 import { ClassadEval } from './classad/eval.ts';
 import { Completion } from './completion.ts';
 import { ConfigCommand } from './config.ts';
@@ -25,6 +26,7 @@ import { Move } from './move.ts';
 import { PoolIdle } from './pool/idle.ts';
 import { PoolKeep, PoolOff, PoolOn } from './pool/off.ts';
 import { Q } from './q.ts';
+import { Retry } from './retry.ts';
 import { Run } from './run.ts';
 import { SiteAdd } from './site/add.ts';
 import { SiteAudit } from './site/audit.ts';
@@ -56,6 +58,7 @@ export const COMMANDS = {
   rm: Rm,
   hold: Hold,
   release: Release,
+  retry: Retry,
   edit: Edit,
   move: Move,
   wait: Wait,
@@ -102,5 +105,6 @@ export const COMMANDS = {
   down: Down,
   status: Status,
   completion: Completion,
+  api: Api,
   'classad:eval': ClassadEval,
 } as const;

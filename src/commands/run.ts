@@ -26,6 +26,7 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
   ];
   static override flags = {
     site: Flags.string({ helpValue: '<site>', summary: 'Where it runs.', exclusive: ['pool'] }),
+    queue: Flags.string({ helpValue: '<queue>', summary: "The site's queue or partition." }),
     pool: Flags.boolean({ summary: 'In the pool, whatever submit.default_site says.' }),
     cpus: Flags.integer({ min: 1, helpValue: '<n>', summary: 'Cores.' }),
     memory: Flags.string({ helpValue: '<size>', summary: 'Memory: 512 (MB), 4G.' }),
@@ -52,7 +53,20 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
     attach: Flags.string({
       helpValue: '<job>',
       summary: 'Show the output of a job from its beginning, and end with its exit status.',
-      exclusive: ['detach', 'site', 'pool', 'cpus', 'memory', 'gpus', 'time', 'input', 'output', 'env', 'stdin'],
+      exclusive: [
+        'detach',
+        'site',
+        'queue',
+        'pool',
+        'cpus',
+        'memory',
+        'gpus',
+        'time',
+        'input',
+        'output',
+        'env',
+        'stdin',
+      ],
     }),
     json: Flags.boolean({ summary: 'With --detach: a JSON object.', dependsOn: ['detach'] }),
   };
@@ -78,6 +92,7 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
     const job: OneJob = {
       command,
       site: await siteNamed(paths, flags.pool ? 'pool' : flags.site),
+      ...(flags.queue === undefined ? {} : { queue: flags.queue }),
       ...(flags.cpus === undefined ? {} : { cpus: flags.cpus }),
       ...(flags.memory === undefined ? {} : { memory: sized(flags.memory) }),
       ...(flags.gpus === undefined ? {} : { gpus: flags.gpus }),

@@ -91,8 +91,11 @@ NAME=VALUE arguments set macros before the file is read.`);
     if (bad === 0) return;
     const [late] = await gryphus.clusters(jobs);
     const message = tally.words(total, late?.totals.unmaterialized ?? 0);
+    process.stderr.write(`gryphus: ${bad} of ${counted(total, 'job')} failed: ${message}.\n`);
+    const { sayFailures } = await import('./say-failures.ts');
+    await sayFailures(gryphus, jobs);
     process.stderr.write(
-      `gryphus: ${bad} of ${counted(total, 'job')} failed: ${message}.\n  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`.\n`,
+      `  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`; again: \`gryphus retry ${cluster}\`.\n`,
     );
     process.exitCode = 1;
   }

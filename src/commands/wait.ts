@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
 import { firstOf } from '../util/first-of.ts';
-import type { Gryphus, Selections } from '../index.ts';
+import type { FailureGroup, Gryphus, Selections } from '../index.ts';
 import { LIFE } from '../job/life.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
 import { GryphusCommand, interruptible, prose, word } from './command.ts';
@@ -13,12 +13,14 @@ export class Wait extends GryphusCommand {
   static override summary = 'Wait until jobs have ended.';
   static override description =
     prose(`Name jobs by id, or by a user log and optionally a job in it, as for condor_wait; a log is read without the
-Scheduler. Exit status 0 when the jobs have ended, whatever their own status (see \`gryphus history\`); 1 if the time ran out
-first. By then the files, the user log and the history entry of each ended job are complete.`);
+Scheduler. Exit status 0 when the jobs have ended; 1 if the time ran out first. With --outcome, 0 means that all jobs exited with
+status 0, 3 that one failed or was removed, and 4 that one is held (--until settled) and none failed; what went wrong is on
+standard error. By then the files, the user log and the history entry of each ended job are complete.`);
   static override examples = [
     '<%= config.bin %> wait 12',
     '<%= config.bin %> wait 12.3 13 --timeout 60',
     '<%= config.bin %> wait 12 --until settled --json',
+    '<%= config.bin %> wait 12 --outcome --until settled || <%= config.bin %> retry 12',
     '<%= config.bin %> wait results/pi.log -num 10 -status',
   ];
   static override args = {
@@ -31,6 +33,7 @@ first. By then the files, the user log and the history entry of each ended job a
     status: Flags.boolean({ summary: 'Print each change of state.' }),
     json: Flags.boolean({ summary: 'A JSON object.', exclusive: ['status', 'echo'] }),
     echo: Flags.boolean({ summary: 'Print the events of the log as they come.' }),
+    outcome: Flags.boolean({ summary: "Let the exit status tell the jobs' outcome." }),
     until: Flags.option({
       options: ['end', 'start', 'settled'] as const,
       default: 'end' as const,
@@ -48,7 +51,9 @@ first. By then the files, the user log and the history entry of each ended job a
     }
     const isLog = words[0] !== undefined && !/^\d+(\.\d+)?$/.test(words[0]);
     const { signal } = interruptible(isLog ? undefined : 'The jobs keep running.');
+    if (isLog && flags.outcome) throw new GryphusError('usage', '--outcome: name the jobs by their ids, not by a log.');
     let held = 0;
+    let outcome = 0;
     const ended = isLog
       ? await this.#log(words, flags, signal)
       : await this.withGryphus(flags, async (gryphus) => {
@@ -59,13 +64,17 @@ first. By then the files, the user log and the history entry of each ended job a
           const waiting = () => gryphus.wait({ ...jobs, until: flags.until, signal, ...limit });
           const ended = await withProgress(gryphus, jobs, waiting);
           if (ended && flags.until === 'settled') held = await heldOf(gryphus, jobs);
+          if (ended && flags.outcome) {
+            const { sayFailures } = await import('./say-failures.ts');
+            outcome = statusOf(await sayFailures(gryphus, jobs));
+          }
           return ended;
         }).catch((error: unknown) => {
           if (signal.aborted) return undefined;
           throw error;
         });
     if (ended === undefined || signal.aborted) return;
-    if (!ended) process.exitCode = 1;
+    process.exitCode = ended ? outcome : 1;
     if (flags.json) return void process.stdout.write(`${JSON.stringify({ done: ended, held })}\n`);
     const done = held > 0 ? `All jobs have ended or are held: ${held} held.` : DONE[flags.until];
     process.stdout.write(`${ended ? done : 'Time expired.'}\n`);
@@ -118,6 +127,12 @@ first. By then the files, the user log and the history entry of each ended job a
       clearTimeout(timer);
     }
   }
+}
+
+/** The exit status with --outcome. */
+function statusOf(groups: readonly FailureGroup[]): number {
+  if (groups.some(({ outcome }) => outcome !== 'held')) return 3;
+  return groups.length > 0 ? 4 : 0;
 }
 
 const DONE = { end: 'All jobs done.', settled: 'All jobs done.', start: 'All jobs have started.' } as const;

@@ -4,14 +4,15 @@ import { firstOf } from '../util/first-of.ts';
 import { GryphusCommand, Out, prose, word } from './command.ts';
 import { JsonList, listFlags } from './json-list.ts';
 import { constraintFlag, selections, targets } from './select.ts';
-import { whyText } from './show/why.ts';
+import { WhyGroups } from './show/why.ts';
 
 export class WhyCommand extends GryphusCommand {
   static override strict = false;
   static override summary = 'Explain why a job is not running, or how it ended.';
   static override description = prose(
-    `One answer per job, from its hold reason, the site's own reason, the connection, the credential and the queue. Named
-jobs are explained even after they have left the queue; of a named cluster, only those that failed.`,
+    `From a job's hold reason, the site's own reason, the connection, the credential and the queue; equal answers are given
+once, for all of their jobs. Named jobs are explained even after they have left the queue, with the last lines of their
+standard error; of a named cluster, only those that failed.`,
   );
   static override examples = ['<%= config.bin %> why 12.3', '<%= config.bin %> why 12 --json'];
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
@@ -25,16 +26,18 @@ jobs are explained even after they have left the queue; of a named cluster, only
     const words = argv as string[];
     const out = new Out();
     const list = flags.json || flags.jsonl ? new JsonList(out, flags.jsonl) : undefined;
+    const groups = new WhyGroups();
     let found = 0;
     await this.withGryphus(flags, async (gryphus) => {
       for (const one of selections({ words, constraint: flags.constraint })) {
         for await (const why of gryphus.why(one)) {
           found++;
           if (list) list.add(JSON.stringify(why));
-          else out.text(whyText(why));
+          else groups.add(why);
           await out.breathe();
         }
       }
+      for (const text of groups.texts()) out.text(text);
       if (found === 0) for (const line of await this.#nothing(gryphus, words)) if (!list) out.line(line);
     });
     list?.end();

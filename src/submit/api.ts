@@ -21,6 +21,7 @@ export {
 } from './argv.ts';
 export { NUMBER_ATTRIBUTES, STRING_ATTRIBUTES } from './attribute-types.ts';
 export type { Cluster, ProcAd, ProcsRequest } from './cluster.ts';
+export { freshCounters } from './commands/base.ts';
 export { shouldTransfer } from './commands/transfer.ts';
 export { type MaterializeRequest, type MaterializedProcs, materialize } from './digest.ts';
 export { type Environment, parseEnvQuotedOrV1, parseEnvV1, parseEnvV2, printEnvV1, printEnvV2 } from './env.ts';

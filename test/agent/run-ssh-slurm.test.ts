@@ -42,6 +42,22 @@ describe.skipIf(skipWithoutSlurm())('gryphus run at sites behind ssh', { timeout
     expect(ran.stdout).toContain('CPUs/Task=2');
   });
 
+  it('answers a queue that the site does not have with those that it has', async () => {
+    const { code, stderr } = await agent.run([
+      'run',
+      '--site',
+      'cluster',
+      '--queue',
+      'nosuch',
+      '--no-stdin',
+      '--',
+      'true',
+    ]);
+    expect(code).toBe(125);
+    expect(stderr).toMatch(/invalid partition.*Queues there: \w+/i);
+    await agent.ok('rm', '--all');
+  });
+
   it('shows output through Slurm while the job runs, also after the connection was cut', async () => {
     const go = join(agent.dir, 'go');
     const script = `echo one; until [ -e ${go} ]; do sleep 0.2; done; echo two; exit 3`;

@@ -10,7 +10,10 @@ let dir: string;
 beforeAll(() => {
   dir = mkdtempSync(join(tmpdir(), 'gry-'));
   // Completion of site names runs the command itself.
-  writeFileSync(join(dir, 'gryphus'), '#!/bin/sh\n[ "$*" = "site list --quiet" ] && printf "local\\ncluster1\\n"\n');
+  writeFileSync(
+    join(dir, 'gryphus'),
+    '#!/bin/sh\ncase "$*" in "site list --quiet") printf "local\\ncluster1\\n" ;; *"--words jobs") printf "12\\n12.3\\n" ;; *"--words keys") printf "notify.email\\npool.cpus\\n" ;; esac\n',
+  );
   chmodSync(join(dir, 'gryphus'), 0o755);
 });
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -42,6 +45,11 @@ describe('bash', () => {
     [['gryphus', 'site', 'test', 'cl'], ['cluster1']],
     [['gryphus', 'q', '--no'], ['--nobatch']],
     [
+      ['gryphus', 'rm', '7', '12'],
+      ['12', '12.3'],
+    ],
+    [['gryphus', 'config', 'no'], ['notify.email']],
+    [
       ['gryphus', 'site', 'add', 'x', '--batch', 's'],
       ['slurm', 'sge'],
     ],
@@ -69,6 +77,8 @@ describe('fish', () => {
     ['gryphus site l', ['list', 'login']],
     ['gryphus site test cl', ['cluster1']],
     ['gryphus q --no', ['--nobatch']],
+    ['gryphus rm 12.', ['12.3']],
+    ['gryphus config pool', ['pool.cpus']],
     ['gryphus site add --batch sl', ['slurm']],
     ['gryphus glidein start --site cl', ['cluster1']],
     ['gryphus cred proxy in', ['info', 'init']],

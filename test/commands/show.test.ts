@@ -11,6 +11,7 @@ import { statusLines } from '../../src/commands/show/status.ts';
 import { systemdUnit } from '../../src/commands/show/systemd.ts';
 import { tableLines } from '../../src/commands/show/table.ts';
 import { columns, wrapped } from '../../src/commands/show/width.ts';
+import { hasColours } from '../../src/commands/show/colour.ts';
 import { whyText } from '../../src/commands/show/why.ts';
 import { GryphusError } from '../../src/errors.ts';
 import type { DagStatus, CredentialStatus, Pilot, SiteStatus } from '../../src/index.ts';
@@ -123,6 +124,17 @@ it('why has one answer, its evidence, and what to type', () => {
     suggestions: ['gryphus release 1.2'],
   } as const;
   expect(whyText(why)).toBe('1.2 (held): It is held.\n    since noon\n  → gryphus release 1.2\n');
+});
+
+it('errors are coloured at terminals that have colours', () => {
+  const error = new GryphusError('usage', 'It is wrong.');
+  expect(errorText(error, false, true)).toBe('\u001b[31mgryphus:\u001b[0m It is wrong.\n');
+  const stream = { isTTY: true };
+  expect(hasColours(stream, { TERM: 'xterm' })).toBe(true);
+  expect(hasColours(stream, { TERM: 'xterm', NO_COLOR: '' })).toBe(true);
+  expect(hasColours(stream, { TERM: 'xterm', NO_COLOR: '1' })).toBe(false);
+  expect(hasColours(stream, {})).toBe(false);
+  expect(hasColours({}, { TERM: 'xterm' })).toBe(false);
 });
 
 describe('errors', () => {

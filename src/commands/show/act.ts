@@ -5,7 +5,7 @@ import { counted } from '../../util/plain-text.ts';
 /** Actions on jobs. */
 export type JobOrder = Action | 'move' | 'vacate' | 'suspend' | 'continue';
 
-const WORDS: Readonly<Record<JobOrder, string>> = {
+export const WORDS: Readonly<Record<JobOrder, string>> = {
   hold: 'held',
   release: 'released',
   remove: 'marked for removal',

@@ -20,7 +20,7 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 type Commands = Readonly<Record<string, Described>>;
 
-/** A completion script for commands, their options and choices, site names, and otherwise files. */
+/** A completion script for commands, their options and choices, sites, jobs, keys, and otherwise files. */
 export function completionScript(shell: Shell, commands: Commands): string {
   return { bash, zsh, fish }[shell](commands);
 }
@@ -46,10 +46,31 @@ function optionsOf(command: Described | undefined): Option[] {
 /** The command that prints the sites' names. */
 const SITES = 'gryphus site list --quiet 2>/dev/null';
 
-/** What may be the first word of a command: certain words, site names, or anything. */
-function firstOf(id: string, { args = {} }: Described): 'site' | readonly string[] {
+/** Commands that print the words which depend on the moment. */
+const LISTS = {
+  site: SITES,
+  jobs: 'gryphus completion bash --words jobs 2>/dev/null',
+  keys: 'gryphus completion bash --words keys 2>/dev/null',
+} as const;
+
+type First = keyof typeof LISTS | readonly string[];
+
+/** What may be the first word of a command: certain words, sites, jobs, keys of the configuration, or anything. */
+function firstOf(id: string, { args = {} }: Described): First {
   if (id.startsWith('site:') && id !== 'site:add') return 'site';
-  return Object.values(args)[0]?.options ?? [];
+  const [name, arg] = Object.entries(args)[0] ?? [];
+  if (name === 'jobs' || name === 'job') return 'jobs';
+  if (id === 'config') return 'keys';
+  return arg?.options ?? [];
+}
+
+/** Whether every word of a command is such a one, not only the first. */
+function repeats(first: First): boolean {
+  return first === 'jobs';
+}
+
+function isList(first: First): first is keyof typeof LISTS {
+  return typeof first === 'string';
 }
 
 const topicsOf = (commands: Commands) => [...new Set(Object.keys(commands).map((id) => id.split(':')[0] ?? id))].sort();
@@ -80,8 +101,9 @@ function bash(commands: Commands): string {
         .join(' '),
     );
     const first = firstOf(id, command);
-    const args = first === 'site' ? `"$(${SITES})"` : quote(first.join(' '));
-    return `    ${name(id)}) case "$word" in -*) words=${options} ;; *) [ "$COMP_CWORD" -ne "$at" ] || words=${args} ;; esac ;;`;
+    const args = isList(first) ? `"$(${LISTS[first]})"` : quote(first.join(' '));
+    const where = repeats(first) ? '' : '[ "$COMP_CWORD" -ne "$at" ] || ';
+    return `    ${name(id)}) case "$word" in -*) words=${options} ;; *) ${where}words=${args} ;; esac ;;`;
   });
   return `# bash completion for gryphus
 _gryphus() {
@@ -124,8 +146,8 @@ function zsh(commands: Commands): string {
       .join('');
   const bodies = Object.entries(commands).map(([id, command]) => {
     const first = firstOf(id, command);
-    const message = first === 'site' ? `$(${SITES})` : first.join(' ');
-    const args = message === '' ? `'*:file:_files'` : quote(`1:word:(${message})`);
+    const message = isList(first) ? `$(${LISTS[first]})` : first.join(' ');
+    const args = message === '' ? `'*:file:_files'` : quote(`${repeats(first) ? '*' : '1'}:word:(${message})`);
     return `    ${quote(id.replace(':', ' '))})\n      _arguments \\\n${argumentsOf(command)}      ${args} ;;`;
   });
   const topics = topicsOf(commands).map((topic) => pair(topic, commands[topic]?.summary ?? `${topic} commands`));
@@ -172,7 +194,7 @@ function fish(commands: Commands): string {
       );
     }
     const first = firstOf(id, command);
-    const message = first === 'site' ? `(${SITES})` : first.join(' ');
+    const message = isList(first) ? `(${LISTS[first]})` : first.join(' ');
     if (message !== '') lines.push(`complete -c gryphus -n ${fishQuote(here)} -a ${fishQuote(message)}`);
     else if (Object.keys(command.args ?? {}).length > 0) lines.push(`complete -c gryphus -n ${fishQuote(here)} -F`);
     for (const { words, summary, takesValue, choices } of optionsOf(command)) {

@@ -35,3 +35,9 @@ export function setBase(draft: Draft, facts: BaseFacts): void {
   ];
   for (const [name, attr] of attributes) draft.set(name, attr);
 }
+
+/** The expression texts of the counters of a job that has not done anything yet. */
+export function freshCounters(): Readonly<Record<string, string>> {
+  const counters = [...ZERO.map((name) => [name, '0'] as const), ...ZERO_REAL.map((name) => [name, '0.0'] as const)];
+  return { ExitBySignal: 'false', ...Object.fromEntries(counters) };
+}
