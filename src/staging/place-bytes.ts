@@ -1,10 +1,10 @@
 import { closeSync, fchmodSync, fdatasync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { isOnLocalDisk } from './local-disk.ts';
-import { partOf, UMASK, unplaceable } from './place.ts';
-import { isSpecial, isSpecialFile, pour } from './pour.ts';
+import { partOf, placeWhole, UMASK, unplaceable } from './place.ts';
+import { isSpecialFile, pour } from './pour.ts';
 
 /**
  * Puts a small file that is in memory where the user wants it, like `place`. `source` names the job's stream, so that jobs
@@ -57,24 +57,21 @@ function synced(fd: number): Promise<void> {
 }
 
 async function placeElsewhere(bytes: Uint8Array, waiting: string, to: string, mode: number): Promise<void> {
-  try {
-    if (await isSpecial(to)) {
-      await pour(Readable.from([bytes]), to);
-      return;
-    }
-    const file = await openNew(waiting, mode);
-    try {
-      if (bytes.length > 0) await file.writeFile(bytes);
-      if ((mode & UMASK) !== 0) await file.chmod(mode);
-      if (bytes.length > 0) await file.datasync();
-    } finally {
-      await file.close();
-    }
-    await rename(waiting, to);
-  } catch (thrown) {
-    await rm(waiting, { force: true }).catch(() => undefined);
-    throw unplaceable(to, thrown);
-  }
+  await placeWhole(
+    to,
+    waiting,
+    () => Readable.from([bytes]),
+    async () => {
+      const file = await openNew(waiting, mode);
+      try {
+        if (bytes.length > 0) await file.writeFile(bytes);
+        if ((mode & UMASK) !== 0) await file.chmod(mode);
+        if (bytes.length > 0) await file.datasync();
+      } finally {
+        await file.close();
+      }
+    },
+  );
 }
 
 /** What an earlier try left under this name is replaced. */

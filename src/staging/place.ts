@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
+import type { Readable } from 'node:stream';
 import { GryphusError, asError } from '../errors.ts';
 import { isSpecial, pour } from './pour.ts';
 
@@ -29,19 +30,36 @@ const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
  */
 export async function place({ from, to, executable, mode, umask = UMASK }: Placement): Promise<void> {
   const waiting = partOf(to, from);
+  await placeWhole(
+    to,
+    waiting,
+    () => createReadStream(from),
+    async () => {
+      await copyFile(from, waiting, constants.COPYFILE_FICLONE);
+      const file = await open(waiting, 'r+');
+      try {
+        await file.chmod(mode === undefined ? (executable ? 0o777 : 0o666) & ~umask : mode & 0o777);
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
+    },
+  );
+}
+
+/**
+ * Renames `waiting`, which `write` makes complete, to `to`, or leaves nothing of it behind. What is not an ordinary file
+ * gets the bytes of `stream` instead.
+ */
+export async function placeWhole(
+  to: string,
+  waiting: string,
+  stream: () => Readable,
+  write: () => Promise<void>,
+): Promise<void> {
   try {
-    if (await isSpecial(to)) {
-      await pour(createReadStream(from), to);
-      return;
-    }
-    await copyFile(from, waiting, constants.COPYFILE_FICLONE);
-    const file = await open(waiting, 'r+');
-    try {
-      await file.chmod(mode === undefined ? (executable ? 0o777 : 0o666) & ~umask : mode & 0o777);
-      await file.datasync();
-    } finally {
-      await file.close();
-    }
+    if (await isSpecial(to)) return await pour(stream(), to);
+    await write();
     await rename(waiting, to);
   } catch (thrown) {
     await rm(waiting, { force: true }).catch(() => undefined);

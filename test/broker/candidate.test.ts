@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => ground.close());
 
-describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
+describe('an attempt that starts only with permission', { timeout: 60_000 }, () => {
   async function asking(leaveWithin: number) {
     const site = await ground.open();
     const watch = new Watch(site);
@@ -28,7 +28,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     await watch.site.forget([key]);
   }
 
-  it('asks, waits, and starts once, however often the leave comes', async () => {
+  it('asks, waits, and starts once, however often the permission comes', async () => {
     const { site, watch, key } = await asking(60);
     // Another client without any state receives the question too.
     const other = new Watch(await ground.open());
@@ -51,7 +51,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     await endsOnce(watch, key);
   });
 
-  it('keeps a leave that came when it had given up: its next submission starts at once', async () => {
+  it('keeps a permission that came when it had given up: its next submission starts at once', async () => {
     const { site, watch, key } = await asking(1);
     await watch.until(key, (report) => report.is === 'lost', ground.patience);
     await site.leave?.([key]);
@@ -59,7 +59,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     await endsOnce(watch, key);
   });
 
-  it('is withdrawn while it asks, and then a leave is of no use', async () => {
+  it('is withdrawn while it asks, and then a permission is of no use', async () => {
     const { site, key } = await asking(60);
     expect((await site.cancel([key], { onlyIfNotStarted: true })).get(key)).toEqual({ ok: true });
     expect((await site.leave?.([key]))?.get(key)).toMatchObject({ ok: false, refusal: { kind: 'gone' } });
@@ -67,7 +67,7 @@ describe('an attempt that starts only with leave', { timeout: 60_000 }, () => {
     expect((await site.audit()).records).toEqual([]);
   });
 
-  it('and the withdrawal and the leave at once: one of the two wins', async () => {
+  it('and the withdrawal and the permission at once: one of the two wins', async () => {
     for (let turn = 0; turn < 5; turn++) {
       const { site, watch, key } = await asking(60);
       const rival = await ground.open();
