@@ -182,7 +182,12 @@ export const REFUSED_TABLE: readonly Group[] = [
 export const NOT_RUN_TABLE: readonly Group[] = [
   { names: 'vm_type vm_memory vm_vcpus vm_disk vm_macaddr vm_vnc vm_checkpoint vm_networking vm_networking_type vm_no_output_vm xen_kernel xen_initrd xen_root xen_kernel_params', says: 'the vm universe' },
   { names: 'arc_rte:ArcRte arc_application:ArcApplication arc_resources:ArcResources arc_data_staging:ArcDataStaging', says: 'grid_resource = arc' },
-  { names: 'ec2_access_key_id ec2_secret_access_key ec2_ami_id ec2_user_data ec2_user_data_file ec2_security_groups ec2_security_ids ec2_keypair::ec2_keyp_air ec2_keypair_file::ec2_key_pair_file ec2_instance_type ec2_elastic_ip ec2_ebs_volumes ec2_availability_zone ec2_vpc_subnet ec2_vpc_ip ec2_tag_names ec2_spot_price ec2_block_device_mapping ec2_parameter_names ec2_iam_profile_arn ec2_iam_profile_name WantNameTag', says: 'grid_resource = ec2' },
-  { names: 'gce_image gce_account gce_auth_file gce_machine_type gce_metadata gce_metadata_file gce_preemptible gce_json_file cloud_label_names', says: 'grid_resource = gce' },
-  { names: 'azure_auth_file azure_location azure_size azure_image azure_admin_username azure_admin_key', says: 'grid_resource = azure' },
+  { names: 'ec2_ami_id:EC2AmiID ec2_user_data:EC2UserData ec2_security_groups:EC2SecurityGroups ec2_security_ids:EC2SecurityIDs ec2_instance_type:EC2InstanceType ec2_elastic_ip:EC2ElasticIp ec2_availability_zone:EC2AvailabilityZone ec2_vpc_subnet:EC2VpcSubnet ec2_vpc_ip:EC2VpcIp ec2_spot_price:EC2SpotPrice ec2_block_device_mapping:EC2BlockDeviceMapping ec2_iam_profile_arn:EC2IamProfileArn', kind: 'string', says: 'grid_resource = ec2' },
+  { names: 'ec2_user_data_file:EC2UserDataFile', kind: 'path', says: 'grid_resource = ec2' },
+  { names: 'ec2_access_key_id ec2_secret_access_key ec2_keypair::ec2_keyp_air ec2_keypair_file::ec2_key_pair_file ec2_ebs_volumes ec2_tag_names ec2_parameter_names ec2_iam_profile_name WantNameTag', says: 'grid_resource = ec2' },
+  { names: 'gce_image:GceImage gce_account:GceAccount gce_machine_type:GceMachineType', kind: 'string', says: 'grid_resource = gce' },
+  { names: 'gce_auth_file:GceAuthFile gce_metadata_file:GceMetadataFile gce_json_file:GceJsonFile', kind: 'path', says: 'grid_resource = gce' },
+  { names: 'gce_metadata gce_preemptible cloud_label_names', says: 'grid_resource = gce' },
+  { names: 'azure_location:AzureLocation azure_size:AzureSize azure_image:AzureImage azure_admin_username:AzureAdminUsername azure_admin_key:AzureAdminKey', kind: 'string', says: 'grid_resource = azure' },
+  { names: 'azure_auth_file:AzureAuthFile', kind: 'path', says: 'grid_resource = azure' },
 ]; // biome-ignore format: a table

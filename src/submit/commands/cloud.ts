@@ -1,51 +1,16 @@
+import { CATALOGUE } from '../catalogue.ts';
 import type { JobMaker } from '../maker.ts';
 import { tokens } from '../text.ts';
+import { isSimple, setSimple } from './simple.ts';
 
-const STRINGS: readonly (readonly [command: string, attribute: string])[] = [
-  ['ec2_security_groups', 'EC2SecurityGroups'],
-  ['ec2_security_ids', 'EC2SecurityIDs'],
-  ['ec2_ami_id', 'EC2AmiID'],
-  ['ec2_instance_type', 'EC2InstanceType'],
-  ['ec2_vpc_subnet', 'EC2VpcSubnet'],
-  ['ec2_vpc_ip', 'EC2VpcIp'],
-  ['ec2_elastic_ip', 'EC2ElasticIp'],
-  ['ec2_availability_zone', 'EC2AvailabilityZone'],
-  ['ec2_spot_price', 'EC2SpotPrice'],
-  ['ec2_block_device_mapping', 'EC2BlockDeviceMapping'],
-  ['ec2_user_data', 'EC2UserData'],
-  ['ec2_iam_profile_arn', 'EC2IamProfileArn'],
-  ['gce_account', 'GceAccount'],
-  ['gce_image', 'GceImage'],
-  ['gce_machine_type', 'GceMachineType'],
-  ['azure_image', 'AzureImage'],
-  ['azure_location', 'AzureLocation'],
-  ['azure_size', 'AzureSize'],
-  ['azure_admin_username', 'AzureAdminUsername'],
-  ['azure_admin_key', 'AzureAdminKey'],
-];
-
-const FILES: readonly (readonly [command: string, attribute: string])[] = [
-  ['ec2_user_data_file', 'EC2UserDataFile'],
-  ['gce_auth_file', 'GceAuthFile'],
-  ['gce_metadata_file', 'GceMetadataFile'],
-  ['gce_json_file', 'GceJsonFile'],
-  ['azure_auth_file', 'AzureAuthFile'],
-];
+/** Commands that the ads of clouds have unchanged. */
+const CLOUD = CATALOGUE.filter(isSimple).filter(({ fate }) => fate === 'not-run');
 
 /** What each kind of cloud requires, in the order in which HTCondor checks for it. */
-const NEEDS: Readonly<Record<string, readonly (readonly [command: string, attribute: string])[]>> = {
-  ec2: [['ec2_ami_id', 'EC2AmiID']],
-  gce: [
-    ['gce_image', 'GceImage'],
-    ['gce_machine_type', 'GceMachineType'],
-  ],
-  azure: [
-    ['azure_image', 'AzureImage'],
-    ['azure_location', 'AzureLocation'],
-    ['azure_size', 'AzureSize'],
-    ['azure_admin_username', 'AzureAdminUsername'],
-    ['azure_admin_key', 'AzureAdminKey'],
-  ],
+const NEEDS: Readonly<Record<string, readonly string[]>> = {
+  EC2: ['ec2_ami_id'],
+  GCE: ['gce_image', 'gce_machine_type'],
+  Azure: ['azure_image', 'azure_location', 'azure_size', 'azure_admin_username', 'azure_admin_key'],
 };
 
 const ROLE = 'FROM INSTANCE';
@@ -139,20 +104,13 @@ function setPairs(job: JobMaker, pairs: Pairs): void {
 export function setCloud(job: JobMaker): void {
   setKeys(job);
   setKeyPair(job);
-  for (const [command, attribute] of STRINGS) {
-    const value = job.param(command, attribute);
-    if (value !== undefined) job.setString(attribute, value);
-  }
-  for (const [command, attribute] of NEEDS[job.gridType] ?? []) {
-    if (job.draft.has(attribute)) continue;
-    const cloud = { ec2: 'EC2', gce: 'GCE', azure: 'Azure' }[job.gridType] ?? '';
+  for (const command of CLOUD) setSimple(job, command);
+  const cloud = Object.keys(NEEDS).find((name) => name.toLowerCase() === job.gridType) ?? '';
+  for (const command of NEEDS[cloud] ?? []) {
+    if (job.draft.has(command.replaceAll('_', ''))) continue;
     throw job.fault('grid_resource', `${cloud} jobs require a "${command}" parameter`);
   }
   setVolumes(job);
-  for (const [command, attribute] of FILES) {
-    const file = job.param(command, attribute);
-    if (file !== undefined) job.setString(attribute, job.fullPath(file));
-  }
   const metadata = job.param('gce_metadata', 'GceMetadata');
   if (metadata !== undefined) job.setString('GceMetadata', tokens(metadata, ',').join(','));
   const preemptible = job.boolParam('gce_preemptible', 'GcePreemptible');

@@ -8,7 +8,7 @@ interface Command extends SubmitCommand {
   readonly kind: CommandKind;
 }
 
-const isSimple = (command: SubmitCommand): command is Command =>
+export const isSimple = (command: SubmitCommand): command is Command =>
   command.kind !== undefined && command.attribute !== undefined;
 
 function set(job: JobMaker, { name, attribute, kind }: Command, text: string): void {
@@ -41,11 +41,12 @@ function set(job: JobMaker, { name, attribute, kind }: Command, text: string): v
   }
 }
 
-/** Commands that are put into the ad unchanged. */
-export const simple: readonly Step[] = CATALOGUE.filter(isSimple).map((command) => ({
-  name: command.name,
-  run(job) {
-    const text = job.param(command.name, command.attribute) ?? (command.alias ? job.param(command.alias) : undefined);
-    if (text !== undefined) set(job, command, text);
-  },
-}));
+export function setSimple(job: JobMaker, command: Command): void {
+  const text = job.param(command.name, command.attribute) ?? (command.alias ? job.param(command.alias) : undefined);
+  if (text !== undefined) set(job, command, text);
+}
+
+/** Commands that are put into the ad unchanged; those of clouds have their place among the grid's. */
+export const simple: readonly Step[] = CATALOGUE.filter(isSimple)
+  .filter(({ fate }) => fate !== 'not-run')
+  .map((command) => ({ name: command.name, run: (job) => setSimple(job, command) }));
