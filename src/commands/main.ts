@@ -27,15 +27,30 @@ export async function main(words: readonly string[]): Promise<void> {
   }
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
-  const { COMMANDS } = await import('./registry.ts');
+  const { CHOICE, COMMANDS } = await import('./registry.ts');
   try {
     const argv = condorHabits(words, COMMANDS);
     checkCommand(argv, Object.keys(COMMANDS));
+    for (const id of chosenBy(argv, COMMANDS)) CHOICE[id] = COMMANDS[id];
     await run(argv, await load());
   } catch (error) {
     report(error, commandOf(words, COMMANDS));
   }
 }
+
+/** The commands that oclif needs to know. */
+function chosenBy<Id extends string>(argv: readonly string[], commands: Readonly<Record<Id, unknown>>): readonly Id[] {
+  const all = Object.keys(commands) as Id[];
+  if (argv.some((word) => CONCERNS_ALL.has(word))) return all;
+  const [one = '', two = ''] = argv;
+  const chosen = all.find((id) => id === `${one}:${two}` || id === one);
+  return chosen === undefined ? all : all.filter((id) => id === chosen || CALLED[chosen]?.includes(id));
+}
+
+/** Help names the other commands. */
+const CONCERNS_ALL: ReadonlySet<string> = new Set(['--help', 'help']);
+/** The commands that others run. */
+const CALLED: Readonly<Record<string, readonly string[]>> = { q: ['why'], 'site:add': ['site:test'] };
 
 async function load(): Promise<Config> {
   const { version, description } = ownPackage(root);
@@ -46,7 +61,7 @@ async function load(): Promise<Config> {
     description,
     oclif: {
       bin: 'gryphus',
-      commands: { strategy: 'explicit' as const, target, identifier: 'COMMANDS' },
+      commands: { strategy: 'explicit' as const, target, identifier: 'CHOICE' },
       topicSeparator: ' ' as const,
       helpClass: { target, identifier: 'GryphusHelp' },
       topics: {

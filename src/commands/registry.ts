@@ -49,6 +49,11 @@ import { WhyCommand } from './why.ts';
 
 export { GryphusHelp } from './help.ts';
 
+/**
+ * What oclif is given to choose from: it prepares each command, which takes longer than most commands do. Filled by main.
+ */
+export const CHOICE: Record<string, (typeof COMMANDS)[keyof typeof COMMANDS]> = {};
+
 /** Every command by its words, joined by colons. No command's top-level imports include what only its work needs. */
 export const COMMANDS = {
   submit: Submit,
