@@ -68,12 +68,22 @@ export const SETTINGS = {
   'pool.resources': entry(
     amounts,
     undefined,
-    "A table of custom resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses); a job's `request_licenses` is compared with it. What running jobs use is not subtracted.",
+    'A table of custom resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses); a job takes what it requests with `request_licenses`.',
   ),
   'pool.limit_memory': entry(
     flag,
     false,
     "Whether a pool job that uses more memory than it requested is killed and held (code 34); in a control group the kernel enforces this (HTCondor's CGROUP_MEMORY_LIMIT_POLICY: `hard`, otherwise `none`).",
+  ),
+  'pool.run_as': entry(
+    text,
+    'owner',
+    'Under whose account a worker that runs as root runs jobs: `owner` (who submitted the job, where that account exists and is not root; else as `slot`, else `nobody`), `slot` (the accounts `slot1_1`, `slot1_2`, …, each for one job at a time), `nobody`, another account, or `root`. See [owner.md](owner.md#a-worker-that-runs-as-root).',
+  ),
+  'pool.execute': entry(
+    text,
+    undefined,
+    "The directory of these jobs' sandboxes, which their accounts must be able to reach (EXECUTE). Takes effect when a worker starts; default: in the worker's own directory, if others can reach that, else `/var/lib/gryphus/execute`.",
   ),
   'pool.cgroups': entry(
     oneOf(['auto', 'always', 'never']),

@@ -4,7 +4,7 @@ import { BACKEND_NAMES } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
-import { duration, expressions, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
+import { amounts, duration, expressions, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
 import { POLICY_NAMES, type PolicyName } from './owner-policies.ts';
 import type { Paths } from './paths.ts';
@@ -73,6 +73,7 @@ export const SITE_KEYS = {
     'When jobs run in its pilots, on nodes that have owners: as `pool.policy`.',
   ),
   'glidein.attributes': entry(expressions, undefined, 'Additional attributes of its pilots: as `pool.attributes`.'),
+  'glidein.resources': entry(amounts, undefined, 'Custom resources of each of its pilots: as `pool.resources`.'),
   'limits.queued': entry(integer(1), undefined, 'The largest number of our jobs in its queue, waiting and running.'),
   'limits.running': entry(
     integer(1),
@@ -135,6 +136,7 @@ export interface GlideinSettings {
   readonly scratch: string;
   readonly policy: PolicyName;
   readonly attributes: Readonly<Record<string, string>>;
+  readonly resources: Readonly<Record<string, number>>;
 }
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -307,6 +309,7 @@ function siteOf(name: string, v: Values<typeof SITE_KEYS>): SiteRecord {
       scratch: v['glidein.scratch'],
       policy: v['glidein.policy'],
       attributes: v['glidein.attributes'] ?? {},
+      resources: v['glidein.resources'] ?? {},
     },
     limits: {
       queued: v['limits.queued'] ?? preset.queued,

@@ -1,7 +1,7 @@
 import { asCondition, attributesOf, ClassAd, clausesOf, Matchmaker } from '../classad/api.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { quoted } from '../job/values.ts';
-import { adFrom, offerAd } from '../pool/wire/ads.ts';
+import { adFrom, offerAd, resourceTexts } from '../pool/wire/ads.ts';
 import { TRANSFERS } from '../pool/host/machine.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 
@@ -41,6 +41,8 @@ export function expectedAd(
     FileSystemDomain: quoted(''),
     UidDomain: quoted(''),
     ...TRANSFERS,
+    ...site.glidein.attributes,
+    ...resourceTexts(site.glidein.resources),
     PartitionableSlot: 'true',
     ...seen,
   });

@@ -142,8 +142,10 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
     ...(order.memoryMb === undefined ? {} : { memoryMb: order.memoryMb }),
     limitMemory: settings['pool.limit_memory'],
     cgroups: settings['pool.cgroups'],
+    runAs: settings['pool.run_as'],
     idleSeconds: settings['glidein.idle'],
     loneSeconds: settings['glidein.lease'],
+    resources: order.site.glidein.resources,
     policy: { name: order.site.glidein.policy, expressions: {} },
     attributes: {
       ...order.site.glidein.attributes,

@@ -20,6 +20,7 @@ import type {
 import type { AttemptRequest } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
 import { Proxies } from './host/proxies.ts';
+import { requestedOthers } from './wire/ads.ts';
 import { sizeOf } from './wire/request-size.ts';
 import type { RunSpec } from './wire/wire.ts';
 
@@ -210,7 +211,7 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
     key: spec.key,
     owner: readString(source, 'Owner') ?? '',
     ad,
-    size: sizeOf(spec.resources),
+    size: { ...sizeOf(spec.resources), ...requestedOthers(ad) },
     prio: readNumber(source, 'JobPrio') ?? 0,
     lease: readNumber(source, 'JobLeaseDuration') ?? LEASE_SECONDS,
     spec: runSpecOf(spec, source),

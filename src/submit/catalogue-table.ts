@@ -144,7 +144,7 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'want_io_proxy:WantIOProxy', kind: 'bool', says: 'A running job cannot access files at home (chirp).' },
   { names: '+WantRemoteIO:WantRemoteIO', says: 'A running job cannot access files at home.' },
   { names: 'want_job_networking:WantJobNetworking', kind: 'bool', says: "A job uses its machine's network.", idle: /^true$/i },
-  { names: 'run_as_owner:RunAsOwner', kind: 'bool', says: 'All jobs run as their owner.', idle: /^true$/i },
+  { names: 'run_as_owner:RunAsOwner', kind: 'bool', says: 'Jobs run as their owner; at a worker of root, pool.run_as says.', idle: /^true$/i },
   { names: 'load_profile:LoadProfile', kind: 'bool', says: 'It is for Windows.' },
   { names: 'primary_unix_group:PrimaryUnixGroup', kind: 'string', says: "Jobs run with their owner's group at the site." },
   { names: 'container_service_names:ContainerServiceNames', says: "A container uses its machine's network, or none: see docker_network_type." },

@@ -38,11 +38,17 @@ export class TestAgent {
     mkdirSync(join(this.home, 'sites'), { recursive: true, mode: 0o700 });
     mkdirSync(this.work);
     mkdirSync(join(this.dir, 'home'));
+    this.config('');
     this.env = { ...process.env, HOME: join(this.dir, 'home'), GRYPHUS_HOME: this.home, REDIS_URL: undefined, ...env };
   }
 
+  /** Root's jobs run as root, unless the text says otherwise: they are in directories of root. */
   config(text: string): void {
-    writeFileSync(join(this.home, 'config.toml'), text, { mode: 0o600 });
+    const asRoot = process.getuid?.() === 0 && !/^(pool\.)?run_as\b/m.test(text);
+    const whole = /^\[pool\]$/m.test(text)
+      ? text.replace(/^\[pool\]$/m, '[pool]\nrun_as = "root"')
+      : `${text}\n[pool]\nrun_as = "root"\n`;
+    writeFileSync(join(this.home, 'config.toml'), asRoot ? whole : text, { mode: 0o600 });
   }
 
   site(name: string, { url, batch, prelude, more = '' }: SiteFile): void {

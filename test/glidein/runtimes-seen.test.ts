@@ -15,6 +15,7 @@ const GLIDEIN = {
   memoryMb: undefined,
   policy: 'always',
   attributes: {},
+  resources: {},
   scratch: '',
 } as const;
 

@@ -46,6 +46,7 @@ describe.skipIf(!SLOW)('a slow node, beside another', () => {
         socket,
         cpus: 2,
         diskKb: 10_000_000,
+        runAs: 'root',
       };
       writeFileSync(join(dir, 'config'), JSON.stringify(config), { mode: 0o600 });
       workers.push(spawn(process.execPath, [WORKER, join(dir, 'config')], { env: agent.env, stdio: 'ignore' }));

@@ -42,9 +42,10 @@ export class Autoclusters {
     const all = folded(request.ad);
     this.significance.learn('job', request.ad, all);
     if (this.significance.version !== this.#version) this.#regroup();
-    const { cpus, memoryMb, diskKb, gpus } = request.size;
+    const { cpus, memoryMb, diskKb, gpus, others } = request.size;
+    const more = others === undefined ? '' : JSON.stringify(others);
     const own = this.significance.dynamic ? request.key : '';
-    const signature = `${request.owner}\0${cpus},${memoryMb},${diskKb},${gpus}\0${own}\0${this.significance.signature('job', all)}`;
+    const signature = `${request.owner}\0${cpus},${memoryMb},${diskKb},${gpus}${more}\0${own}\0${this.significance.signature('job', all)}`;
     const known = this.#autoclusters.get(signature);
     if (known) return known;
     const kind: Autocluster = {

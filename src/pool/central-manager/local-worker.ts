@@ -183,6 +183,8 @@ export class LocalWorker {
       fileSystemDomain: hostname(),
       limitMemory: settings['pool.limit_memory'],
       cgroups: settings['pool.cgroups'],
+      runAs: settings['pool.run_as'],
+      ...(settings['pool.execute'] === undefined ? {} : { execute: settings['pool.execute'] }),
       ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
       ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
       ...policyOf(settings),

@@ -164,7 +164,7 @@ function choiceOf<K, W>(
   for (const [index, offer] of offers.entries()) {
     const there = free[index];
     if (!there || !fits(wanted.size, there) || !lastsFor(wanted, offer) || offer.refuses(wanted.kind)) continue;
-    const shape = `${offer.shape}\0${there.cpus},${there.memoryMb},${there.diskKb},${there.gpus}`;
+    const shape = `${offer.shape}\0${there.cpus},${there.memoryMb},${there.diskKb},${there.gpus},${Object.values(there.others ?? {}).join()}`;
     if (!evaluated.has(shape)) {
       const machine = offerAd(offer.ad, there);
       const ok = matchmaker.matches(wanted.ad, machine);

@@ -1,8 +1,8 @@
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
+import { sizeTexts } from '../wire/ads.ts';
 import { freeNow, slotName, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
-import type { Size } from '../wire/wire.ts';
 
 /**
  * The pool's slots as HTCondor shows them: each worker's partitionable slot, followed by its dynamic slots (claims).
@@ -19,7 +19,7 @@ function partitionable(worker: Worker): AttrTexts {
   const state = worker.draining ? 'Drained' : away ? 'Unknown' : undefined;
   return {
     ...worker.texts,
-    ...sizeOf(freeNow(worker)),
+    ...sizeTexts(worker.texts, freeNow(worker)),
     NumDynamicSlots: String(worker.claims.size),
     // A worker that its owner or its policy controls says itself which state it is in.
     ...(state === undefined && worker.texts['State'] != null
@@ -41,7 +41,7 @@ function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
     const slot = attempt?.phase === 'running' || attempt?.phase === 'suspended' ? attempt.slot : undefined;
     return {
       ...worker.texts,
-      ...sizeOf(claim.size),
+      ...sizeTexts(worker.texts, claim.size),
       Name: quoted(slotName(worker, claim.id) ?? ''),
       SlotType: quoted('Dynamic'),
       PartitionableSlot: 'false',
@@ -56,12 +56,6 @@ function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
       ...(attempt && { JobId: quoted(attempt.key.split('.').slice(1, 3).join('.')), GryphusKey: quoted(attempt.key) }),
     };
   });
-}
-
-/** If a machine's size was reduced, more of it may be claimed than it has. */
-function sizeOf({ cpus, memoryMb, diskKb, gpus }: Size): AttrTexts {
-  const said = (much: number) => String(Math.max(0, much));
-  return { Cpus: said(cpus), Memory: said(memoryMb), Disk: said(diskKb), GPUs: said(gpus) };
 }
 
 function seconds(ms: number): string {

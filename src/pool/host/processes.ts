@@ -22,6 +22,23 @@ export function processes(): ProcessFacts[] {
   });
 }
 
+/** Those whose real or effective user is this one, except zombies. */
+export function processesOfAccount(uid: number): number[] {
+  return pids().filter((pid) => {
+    const text = statusOf(pid);
+    const [, real, effective] = /^Uid:\s+(\d+)\s+(\d+)/m.exec(text) ?? [];
+    return !/^State:\s+[ZX]/m.test(text) && (Number(real) === uid || Number(effective) === uid);
+  });
+}
+
+function statusOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 export function childrenOf(pid: number): number[] {
   return pids().filter((child) => parentOf(child) === pid);
 }

@@ -16,13 +16,22 @@
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
 import { ending, inputFile, oddOutput, program, stream } from '../../site/shapes.ts';
-import { amount, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
+import { amount, amounts, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 
 export const WIRE_VERSION = 2;
 
-/** Cores, MB of memory, KB of disk and GPUs: the size of a slot, and what a job requests. */
-export const size = z.strictObject({ cpus: amount, memoryMb: amount, diskKb: amount, gpus: amount });
+/**
+ * Cores, MB of memory, KB of disk, GPUs and resources with names of the user's choice (in lower case): the size of a
+ * slot, and what a job requests.
+ */
+export const size = z.strictObject({
+  cpus: amount,
+  memoryMb: amount,
+  diskKb: amount,
+  gpus: amount,
+  others: maybe(amounts),
+});
 export type Size = Read<typeof size>;
 
 /** What a worker needs to know to run an attempt. */

@@ -70,6 +70,10 @@ const workerConfig = z.strictObject({
   limitMemory: maybe(flag),
   /** Whether jobs run in cgroups; default `auto`. */
   cgroups: maybe(z.enum(CGROUP_POLICIES)),
+  /** Under which accounts a worker of root runs jobs; default `owner`. */
+  runAs: maybe(filled),
+  /** The directory of their sandboxes. */
+  execute: maybe(filled),
 });
 export type WorkerConfig = Read<typeof workerConfig>;
 

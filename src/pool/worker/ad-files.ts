@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { jobAdLine, jobAdLines, lineText } from '../../job/ad-lines.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
+import { sizeTexts } from '../wire/ads.ts';
 import type { FromCentralManager } from '../wire/wire.ts';
 import { overwrite } from './reused-sandbox.ts';
 
@@ -72,10 +73,7 @@ function slotLines(machine: AttrTexts, slot: string | undefined, size: Start['si
     SlotType: quoted('Dynamic'),
     DynamicSlot: 'true',
     PartitionableSlot: 'false',
-    Cpus: String(size.cpus),
-    Memory: String(size.memoryMb),
-    Disk: String(size.diskKb),
-    GPUs: String(size.gpus),
+    ...sizeTexts(machine, size),
   };
   return Object.entries(offered).flatMap(([name, text]) => (text === null ? [] : [`${name} = ${lineText(text)}`]));
 }

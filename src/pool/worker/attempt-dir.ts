@@ -1,4 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
@@ -16,6 +26,7 @@ import {
   writeEnding,
 } from './attempt-place.ts';
 import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
+import { isAttempt } from './execute-dir.ts';
 import { waited } from './waiter/waiter.ts';
 
 const ARMED = z.strictObject({ starter: PROCESS_IDENTITY, names: texts });
@@ -23,6 +34,7 @@ const ARMED = z.strictObject({ starter: PROCESS_IDENTITY, names: texts });
 /** One attempt's directory at a worker: its record, its sandbox `work/`, its streams and its exit record. */
 export class AttemptDir implements AttemptPlace {
   readonly path: string;
+  uid: number | undefined;
 
   constructor(jobsDir: string, key: AttemptKey) {
     this.path = join(jobsDir, key);
@@ -42,13 +54,17 @@ export class AttemptDir implements AttemptPlace {
 
   /** Throws if the disk is full. */
   create(record: AttemptRecord): void {
+    this.uid = record.user?.uid;
     mkdirSync(this.work, { recursive: true, mode: 0o700 });
+    if (record.user) chmodSync(this.path, 0o711);
     // An incomplete record counts as none: nothing of it was started.
     writeFileSync(join(this.path, 'record'), JSON.stringify(record), { mode: 0o600 });
   }
 
   record(): AttemptRecord | undefined {
-    return readRecord(ATTEMPT_RECORD, join(this.path, 'record'));
+    const record = readRecord(ATTEMPT_RECORD, join(this.path, 'record'));
+    this.uid = record?.user?.uid;
+    return record;
   }
 
   /** Records which shell may run it and what is in its sandbox, before the shell is told to start it. */
@@ -154,5 +170,5 @@ export class AttemptDir implements AttemptPlace {
 
 /** The attempts that have a directory. */
 export function attemptsIn(jobsDir: string): AttemptKey[] {
-  return readdirSync(jobsDir) as AttemptKey[];
+  return readdirSync(jobsDir).filter(isAttempt) as AttemptKey[];
 }

@@ -3,9 +3,10 @@ import * as z from 'zod';
 import type { Ending } from '../../site/contract.ts';
 import { attemptKey } from '../../job/schema.ts';
 import { ending } from '../../site/shapes.ts';
-import { amount, type Read, text } from '../../util/schema.ts';
+import { amount, maybe, type Read, text } from '../../util/schema.ts';
 import { storedOr } from '../../util/stored-json.ts';
 import type { Cgroup, GroupDirs } from './cgroup.ts';
+import { type Choice, JOB_USER } from './job-users.ts';
 import { runSpec, size } from '../wire/wire.ts';
 
 /** What a worker records of an attempt before it does anything else for it. */
@@ -16,8 +17,30 @@ export const ATTEMPT_RECORD = z.strictObject({
   spec: runSpec,
   /** Seconds. */
   lease: amount,
+  /** Under whose account it runs, if not the worker's. */
+  user: maybe(JOB_USER),
 });
 export type AttemptRecord = Read<typeof ATTEMPT_RECORD>;
+
+/**
+ * What is recorded of an attempt that is to start. In a directory of the agent's machine jobs run only as the agent's own
+ * user; the tasks of a map, which have no files of their own, do so under any account, and see what that may see.
+ */
+export function recordOf(
+  { key, claim, size, lease }: Pick<AttemptRecord, 'key' | 'claim' | 'size' | 'lease'>,
+  spec: AttemptRecord['spec'],
+  account: Choice,
+  sharesHome: boolean,
+  isTask: boolean,
+): AttemptRecord {
+  const { shared, ...others } = spec;
+  const common = { key, claim, size, lease };
+  if ('user' in account && account.user) {
+    const there = shared && isTask ? { ...others, cwd: shared.cwd } : others;
+    return { ...common, spec: there, user: account.user };
+  }
+  return { ...common, spec: sharesHome && shared ? { ...others, shared } : others };
+}
 
 /** How a program ended, as reported by wait(2). */
 export interface RunExitRecord {
@@ -37,6 +60,8 @@ export interface AttemptPlace {
   readonly work: string;
   /** Where its standard input is placed. */
   readonly stdin: string;
+  /** The account that its files belong to, if not the worker's: what links in them lead to may be somebody else's. */
+  readonly uid?: number | undefined;
   stream(name: 'stdout' | 'stderr'): string;
   /** Bytes. */
   size(stream: 'stdout' | 'stderr'): number;

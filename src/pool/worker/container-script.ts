@@ -4,6 +4,7 @@ import type { ContainerSpec } from '../../site/contract.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { adVariables, entering } from './job-script.ts';
 import { mountable, type Runtime } from './container-runtimes.ts';
+import type { JobUser } from './job-users.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
 import type { RunSpec } from '../wire/wire.ts';
 
@@ -29,6 +30,9 @@ export interface ContainerPlace {
   readonly doors?: readonly string[];
   /** The part of the worker's environment that the runtime needs, as opposed to the program. */
   readonly surroundings: Readonly<Record<string, string>>;
+  /** The account that the program runs under, if not the worker's, and the words before a command that runs so. */
+  readonly user?: JobUser | undefined;
+  readonly become?: readonly string[] | undefined;
 }
 
 export interface ContainerScript {
@@ -140,6 +144,7 @@ function engine(parts: Parts): { readonly env: string; readonly text: string[] }
     networkOf(container),
     '--workdir',
     cwd,
+    ...(place.user ? ['--user', `${place.user.uid}:${place.user.gid}`] : []),
     ...mounts.flatMap(([from, to]) => ['--volume', `${from}:${to}`]),
     '--env-file',
     `${place.dir}/env`,
@@ -296,6 +301,7 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
     `run=${shellQuote(runtime.program)}`,
     'quit() { exit "$1"; }',
     `mkdir -p "$d/tmp" || exit ${CANNOT}`,
+    ...(place.user ? [`chown ${place.user.uid}:${place.user.gid} "$d/tmp" || exit ${CANNOT}`] : []),
     ...(registry
       ? [
           `image=${shellQuote(`${place.dir}/image.sif`)}`,
@@ -316,7 +322,7 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
     ...(runtime.fileFlags === undefined ? [] : [`[ -d "$image" ] || flags="$flags ${runtime.fileFlags.join(' ')}"`]),
     ...begin({ spec, runtime, place, mounts, cwd, variables, ...others }),
     ...Object.entries(variables).map(([name, value]) => `export ${prefix}${name}=${shellQuote(value)}`),
-    `"$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])} >&3 2>&4`,
+    `${shellWords(place.become ?? [])} "$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])} >&3 2>&4`,
     'code=$?',
     // apptainer's own error message if it could not start the program.
     'if [ "$code" -eq 255 ]; then',

@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { chmodSync, constants, copyFileSync, existsSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { GryphusError } from '../../errors.ts';
@@ -11,6 +11,7 @@ import { type FoundRuntime, runtimeAd, runtimeFor } from './container-runtimes.t
 import { type Contained, type ContainerScript, containerScript, LABELS, removal } from './container-script.ts';
 import { findRuntimes } from './find-runtimes.ts';
 import { jobScript, type PlacedJob } from './job-script.ts';
+import type { JobUser } from './job-users.ts';
 import type { Run } from './run.ts';
 import { endPause, WORKER_VARIABLE } from './podman-pause.ts';
 import { endBriefRuns, runBriefly } from './run-briefly.ts';
@@ -92,7 +93,8 @@ export class Containers {
     const { spec } = run.record;
     if (!spec.container)
       return dir.arm(starter, jobScript(run.key, spec, { ...placed, doors: enter() }, waiter), run.names);
-    const { go, env } = this.#script(run.key, { ...spec, container: spec.container }, dir, placed, cache, enter);
+    const whole = { ...spec, container: spec.container };
+    const { go, env } = this.#script(run.key, whole, dir, placed, cache, enter, run.record.user);
     dir.arm(starter, go, run.names, env);
   }
 
@@ -103,8 +105,10 @@ export class Containers {
     placed: PlacedJob,
     cache: BlobCache,
     enter: () => readonly string[],
+    user: JobUser | undefined,
   ): ContainerScript {
-    const image = imagePath(spec.container.image, dir.work, cache);
+    const found = imagePath(spec.container.image, dir.work, cache);
+    const image = user && spec.container.image.kind === 'file' ? lent(found, dir) : found;
     const isDirectory = image !== undefined && statSync(image, { throwIfNoEntry: false })?.isDirectory() === true;
     const runtime = runtimeFor(spec.container, this.#found, isDirectory);
     if (!runtime) throw new GryphusError('site-busy', 'no container runtime here can run this image');
@@ -121,6 +125,8 @@ export class Containers {
       doors: runtime.kind === 'apptainer' ? enter() : [],
       owner: OWNER,
       surroundings: this.#surroundings,
+      user,
+      become: placed.become,
     });
   }
 
@@ -156,6 +162,15 @@ export class Containers {
 
 function kindOf(program: string): 'podman' | 'docker' {
   return program.endsWith('/docker') ? 'docker' : 'podman';
+}
+
+/** A copy of an image that others than the worker can read. */
+function lent(image: string | undefined, dir: AttemptDir): string | undefined {
+  if (image === undefined) return undefined;
+  const copy = join(dir.path, 'image');
+  copyFileSync(image, copy, constants.COPYFILE_FICLONE);
+  chmodSync(copy, 0o644);
+  return copy;
 }
 
 function imagePath(image: ContainerSpec['image'], work: string, cache: BlobCache): string | undefined {

@@ -20,6 +20,9 @@ export interface PlacedJob {
   readonly ads?: boolean;
   /** The files through which a process enters the job's cgroup. */
   readonly doors?: readonly string[];
+  /** The words before a command that let it run under the job's account, and the variables that name it. */
+  readonly become?: readonly string[];
+  readonly identity?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -41,7 +44,9 @@ export function jobScript(
   placed: PlacedJob,
   waiter: readonly string[],
 ): string {
+  const { become = [], identity = {} } = placed;
   const own = {
+    ...identity,
     ...spec.env,
     [KEY_VARIABLE]: key,
     _CONDOR_SCRATCH_DIR: placed.scratch,
@@ -67,7 +72,7 @@ export function jobScript(
     ...(spec.core === undefined ? [] : [`ulimit -S -c ${spec.core} 2>/dev/null || :`]),
     ...exports.map(([name, value]) => `export ${name}=${valueFor(value, placed)}`),
     'unset -v errors d status',
-    `exec ${shellWords([...waiter, ...env, placed.program, ...spec.args])}`,
+    `exec ${shellWords([...waiter, ...become, ...env, placed.program, ...spec.args])}`,
     '',
   ].join('\n');
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { constants, lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { OddOutput } from '../../site/contract.ts';
@@ -11,11 +11,13 @@ import type { AttemptPlace } from './attempt-place.ts';
 import type { OutputFile } from '../wire/wire.ts';
 
 /** The files at the top of the sandbox that were not there at the start, which is HTCondor's default. */
-export function newFiles({ work }: AttemptPlace, names: readonly string[]): OutputFile[] {
+export function newFiles(dir: AttemptPlace, names: readonly string[]): OutputFile[] {
+  const { work } = dir;
   const before = new Set([...names, ...RESERVED]);
   return entriesOf(work).flatMap((name) => {
-    const found = before.has(name) ? undefined : fileAt(placeOf(work, name), name, lstatSync);
-    return found ? [found] : [];
+    const path = placeOf(work, name);
+    const found = before.has(name) ? undefined : lstatSync(path, { throwIfNoEntry: false });
+    return found?.isFile() && !isForeign(dir, path, found) ? [asOutput(name, found)] : [];
   });
 }
 
@@ -27,35 +29,50 @@ export interface NamedResult {
 }
 
 /** Files and directories by name; a directory stands for the files in it. */
-export function namedFiles({ work }: AttemptPlace, names: readonly string[]): NamedResult {
+export function namedFiles(dir: AttemptPlace, names: readonly string[]): NamedResult {
+  const { work } = dir;
   const found: NamedResult = { files: [], missing: [], odd: [] };
   for (const name of names) {
     const plain = name.replace(/\/+$/, '');
     const path = inside(work, plain);
     const there = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
-    if (path === undefined || !there) found.missing.push(name);
+    if (path === undefined || !there || (there.isFile() && isForeign(dir, path, there))) found.missing.push(name);
     else if (there.isSocket()) found.odd.push({ name: plain, is: 'socket' });
-    else walk(work, plain, [], found);
+    else walk(dir, plain, [], found);
   }
   return found;
 }
 
 /** Ignores sockets left in a directory, as HTCondor does, and dangling symbolic links. */
-function walk(work: string, name: string, above: readonly string[], found: NamedResult): void {
-  const path = placeOf(work, name);
+function walk(dir: AttemptPlace, name: string, above: readonly string[], found: NamedResult): void {
+  const path = placeOf(dir.work, name);
   const there = statSync(path, { throwIfNoEntry: false });
-  if (!there || there.isSocket()) return;
+  if (!there || there.isSocket() || (there.isFile() && isForeign(dir, path, there))) return;
   if (there.isDirectory()) {
     const real = realpathSync(path, 'latin1');
     if (above.includes(real)) found.odd.push({ name, is: 'loop' });
-    else for (const entry of entriesOf(path)) walk(work, join(name, entry), [...above, real], found);
+    else for (const entry of entriesOf(path)) walk(dir, join(name, entry), [...above, real], found);
   } else if (there.isFile()) found.files.push(asOutput(name, there));
   else found.odd.push({ name, is: there.isFIFO() ? 'pipe' : 'device' });
 }
 
-function fileAt(path: Path, name: string, look: typeof lstatSync): OutputFile | undefined {
-  const found = look(path, { throwIfNoEntry: false });
-  return found?.isFile() ? asOutput(name, found) : undefined;
+/**
+ * Whether a file is not the job's to show: a worker of root can read what the job's account cannot, so what the job's
+ * links lead to has to belong to that account.
+ */
+function isForeign({ work, uid }: AttemptPlace, path: Path, { uid: owner, nlink }: Stats): boolean {
+  if (uid === undefined || owner === uid) return false;
+  const real = realpathSync(path, 'latin1');
+  return nlink > 1 || !real.startsWith(realpathSync(work, 'latin1') + sep);
+}
+
+/** Opens a result. Rejects if it is not the job's: it may have been replaced since it was listed. */
+async function openResult(dir: AttemptPlace, path: Path): Promise<FileHandle> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const ours = dir.uid === undefined || !isForeign(dir, `/proc/self/fd/${file.fd}`, await file.stat());
+  if (ours) return file;
+  await file.close();
+  throw new Error(`${String(path)} leads to a file that is not the job's.`);
 }
 
 function asOutput(name: string, { size, mode }: Stats): OutputFile {
@@ -79,11 +96,12 @@ function placeOf(work: string, name: string): Path {
     : Buffer.concat([Buffer.from(`${work}/`), bytes]);
 }
 
-export async function withDigests({ work }: AttemptPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
+export async function withDigests(dir: AttemptPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
   const all: OutputFile[] = [];
   for (const file of files) {
     const hash = createHash('sha256');
-    await pipeline(createReadStream(placeOf(work, file.name), { highWaterMark: 1 << 20 }), hash);
+    const opened = await openResult(dir, placeOf(dir.work, file.name));
+    await pipeline(opened.createReadStream({ highWaterMark: 1 << 20 }), hash);
     all.push({ ...file, sha256: hash.digest('hex') });
   }
   return all;
@@ -98,7 +116,7 @@ export async function readPiece(dir: AttemptPlace, path: string, offset: number,
     ? inside(dir.work, path.slice(5))
     : STREAMS.has(path) && dir.stream(path as 'stdout' | 'stderr');
   if (!name) throw new Error(`${path} is not a result.`);
-  const file = await open(name, 'r');
+  const file = await (STREAMS.has(path) ? open(name, 'r') : openResult(dir, name));
   try {
     const buffer = Buffer.allocUnsafe(Math.min(bytes, 4 << 20));
     let got = 0;

@@ -167,7 +167,7 @@ export class Run {
 /**
  * The runs that an earlier worker left in its directory. One whose record is incomplete never started, and is removed.
  */
-export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
+export function runsIn(jobsDirs: readonly string[], taskRunnersDir: string): Run[] {
   const tasks = taskRunnersIn(taskRunnersDir).map(({ record, slot, shell }) => {
     const run = left(new Run(record, slot), shell);
     run.names = record.spec.inputs.map(({ name }) => name);
@@ -175,8 +175,8 @@ export function runsIn(jobsDir: string, taskRunnersDir: string): Run[] {
     run.joinedLate = true;
     return run;
   });
-  const attempts = attemptsIn(jobsDir).flatMap((key) => {
-    const dir = new AttemptDir(jobsDir, key);
+  const places = jobsDirs.flatMap((jobsDir) => attemptsIn(jobsDir).map((key) => new AttemptDir(jobsDir, key)));
+  const attempts = places.flatMap((dir) => {
     const record = dir.record();
     if (!record) {
       dir.remove();

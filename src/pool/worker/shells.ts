@@ -3,6 +3,7 @@ import { readlinkSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { AttemptKey } from '../../job/ids.ts';
 import { childrenOf, KEY_VARIABLE, signal } from '../host/processes.ts';
+import { identityVariables, type JobUser } from './job-users.ts';
 import type { Run } from './run.ts';
 import { shellText } from '../wire/shell-text.ts';
 import type { ForShells, FromWorker } from '../wire/wire.ts';
@@ -12,6 +13,8 @@ export interface ShellsOptions {
   /** The part of the worker's environment that jobs see. */
   readonly env: NodeJS.ProcessEnv;
   readonly say: (message: FromWorker, bytes?: Uint8Array) => void;
+  /** The words before a command that let it run as that user. */
+  readonly become: (user: JobUser) => readonly string[];
   /** Bytes waiting to be sent. */
   readonly backlog: () => number;
 }
@@ -52,16 +55,19 @@ export class Shells {
   }
 
   #start({ shell, key, command, tty }: Extract<ForShells, { t: 'shell' }>): void {
-    const { find, env, say } = this.#options;
+    const { find, env, say, become } = this.#options;
     const run = find(key);
     if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
       return say({ t: 'shell-over', shell, status: FAILED, message: 'The job is not running here.' });
     const { spec } = run.record;
     const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
     const own = { [KEY_VARIABLE]: key, _CONDOR_SCRATCH_DIR: run.dir.work, ...(tty && { TERM: tty.term }) };
-    const child = spawn('/bin/sh', ['-c', shellText(command, tty)], {
+    const { user } = run.record;
+    const identity = user ? identityVariables(user, run.dir.work) : {};
+    const [program, ...words] = [...(user ? become(user) : []), '/bin/sh', '-c', shellText(command, tty)];
+    const child = spawn(program, words, {
       cwd,
-      env: { ...env, ...spec.env, ...own },
+      env: { ...env, ...identity, ...spec.env, ...own },
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
     });

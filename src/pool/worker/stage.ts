@@ -1,6 +1,7 @@
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import type { AttemptKey } from '../../job/ids.ts';
+import type { Accounts } from './accounts.ts';
 import { writeAds } from './ad-files.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
@@ -52,12 +53,17 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
 }
 
 /** Puts the inputs and ads into the run's sandbox, and records which files are there before it starts. */
-export function equip(run: Run, cache: BlobCache, machine: AttrTexts): PlacedJob {
+export function equip(
+  run: Run,
+  cache: BlobCache,
+  { machine, accounts }: { readonly machine: { readonly ad: AttrTexts }; readonly accounts?: Accounts | undefined },
+): PlacedJob {
   const { dir, record, received, proxy } = run;
   const placed = furnish(dir, record.spec, cache, reusedBy(run));
-  if (received) writeAds(dir.work, received.start, received.kind, machine);
+  if (received) writeAds(dir.work, received.start, received.kind, machine.ad);
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
-  return { ...placed, proxy, ads: received !== undefined };
+  const all = { ...placed, proxy, ads: received !== undefined };
+  return accounts?.ready(run, all) ?? all;
 }
 
 function reusedBy({ dir }: Run): ReusedSandbox | undefined {

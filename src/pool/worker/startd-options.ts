@@ -1,3 +1,4 @@
+import type { Accounts } from './accounts.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { Containers } from './containers.ts';
 import type { Means } from './stage.ts';
@@ -20,6 +21,8 @@ export interface StartdOptions extends Means {
   readonly containers: Containers;
   /** The control groups in which jobs run, if the worker may create them. */
   readonly groups?: Cgroups | undefined;
+  /** Under whose accounts jobs run; without it, the worker's own. */
+  readonly accounts?: Accounts | undefined;
   /** The policy of the machine's owner. */
   readonly owner?: Pick<OwnerControl, 'refusal' | 'wasSuspended' | 'isHeldByOwner' | 'isHeldByUser' | 'noteUser'>;
   /** `unhurried`: the message may be delayed briefly. */

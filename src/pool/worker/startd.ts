@@ -7,11 +7,13 @@ import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { adFrom } from '../wire/ads.ts';
 import { JobAdText } from './ad-files.ts';
+import { refusalIn } from './accounts.ts';
 import { awaitEnd } from './adopted.ts';
 import { AttemptDir } from './attempt-dir.ts';
-import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
+import { type AttemptPlace, recordOf } from './attempt-place.ts';
 import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
 import { DiskSpace, lackedSpace } from './disk-space.ts';
+import { renewCopies } from './hand-over.ts';
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
@@ -76,13 +78,13 @@ export class Startd {
     this.#cache = new BlobCache(join(options.dir, 'cache'));
     this.space = new DiskSpace(options.dir, options.diskKb);
     this.#waiter = placeWaiter(join(options.dir, 'waiter'), options.scripts);
-    const { space } = this;
     this.#claims = new WorkerClaims({
       ...options,
       waiter: this.#waiter,
       jobsDir: this.#jobsDir,
       taskRunnersDir,
-      space,
+      space: this.space,
+      executeDir: options.accounts?.dir,
     });
     this.#adopt(taskRunnersDir);
     this.#timers = [
@@ -185,24 +187,24 @@ export class Startd {
     const behind = this.#draining === undefined ? this.#claims.behind(start) : undefined;
     if (behind === 'waits') return;
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
-    const full = this.space.kb < LEAST_KB ? NO_SPACE : undefined;
     const kind = this.#kinds.get(start.kind);
-    const no = this.#draining ?? this.#options.owner?.refusal ?? full ?? this.#claims.admit(start, kind?.ad);
+    const account = this.#options.accounts?.choose(start.ad, kind?.ad, this.#runs.values()) ?? {};
+    const closed = this.#draining ?? this.#options.owner?.refusal ?? refusalIn(account);
+    const no = (this.space.kb < LEAST_KB ? NO_SPACE : closed) ?? this.#claims.admit(start, kind?.ad);
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not arrived');
     const spec = 'base' in start.spec ? derived(base, start.spec) : start.spec;
-    const { key, claim, size, lease } = start;
-    const record = { key, claim, size, lease, spec: this.#options.sharesHome ? spec : { ...spec, shared: undefined } };
+    const record = recordOf(start, spec, account, this.#options.sharesHome, 'base' in start.spec);
     let place: AttemptPlace;
     try {
       crashPoint('worker.before-record');
-      place = this.#claims.place(record as AttemptRecord, 'base' in start.spec ? start.spec.base : undefined);
+      place = this.#claims.place(record, 'base' in start.spec ? start.spec.base : undefined);
       crashPoint('worker.saved-record');
     } catch (thrown) {
-      return this.#gone(key, 'claim', diskFullMessage(thrown));
+      return this.#gone(start.key, 'claim', diskFullMessage(thrown));
     }
-    const run = new Run(record as AttemptRecord, place);
+    const run = new Run(record, place);
     if (kind && !('base' in start.spec)) run.received = { start, kind: kind.text };
     this.#runs.set(start.key, run);
     this.#claims.occupy(run);
@@ -225,7 +227,7 @@ export class Startd {
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
-      const placed = equip(run, this.#cache, this.#options.machine.ad);
+      const placed = equip(run, this.#cache, this.#options);
       run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
@@ -236,7 +238,7 @@ export class Startd {
     }
     run.phase = 'running';
     run.startedAt = Math.round(Date.now() / 10) / 100;
-    run.starter.run(run.key, () => this.#over(run));
+    run.starter.run(record.user ? join(dir.work, '..') : run.key, () => this.#over(run));
     crashPoint('worker.after-start');
     const { walltimeSeconds } = record.spec;
     const settled = () => {
@@ -278,7 +280,7 @@ export class Startd {
     const lasted = (ending.endedAt ?? 0) - (run.startedAt ?? 0);
     // A job that may be retried must leave no processes behind; the others are swept soon afterwards.
     const failed = !isTask(run.dir) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
-    if (lasted > SWEEP_FIRST || run.decided || failed || !exit) {
+    if (lasted > SWEEP_FIRST || run.decided || failed || !exit || run.record.user) {
       void sweep(run).then(() => this.#finish(run, ending));
     } else {
       this.#sweeper.add(run);
@@ -377,13 +379,14 @@ export class Startd {
   #look(): void {
     this.#claims.endSpareTaskRunners();
     if (this.space.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
+    renewCopies(this.#runs.values());
     const over = overMemory(this.#runs.values());
     if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
   }
 
   /** Takes over what an earlier worker left in this directory: ended, running or never started. */
   #adopt(taskRunnersDir: string): void {
-    for (const run of runsIn(this.#jobsDir, taskRunnersDir)) {
+    for (const run of runsIn([this.#jobsDir, ...(this.#options.accounts?.left ?? [])], taskRunnersDir)) {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       run.found = true;

@@ -1,6 +1,6 @@
 import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
-import { parentOf, processesOf, Scan, signal } from '../host/processes.ts';
+import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
 import { halt } from './halt.ts';
 import type { Run } from './run.ts';
 
@@ -95,7 +95,19 @@ function shellsOf(runs: Iterable<Run>): ReadonlySet<number> {
 /** Kills what is left of a run that has ended, such as processes that forked away. */
 export async function sweep(run: Run): Promise<void> {
   await Promise.all([killAll(new Set([run.key]), shellsOf([run])), run.group?.end()]);
+  const { user } = run.record;
+  if (user?.alone) await killAccount(user.uid);
   run.dir.swept();
+}
+
+/** Kills everything that runs under an account which only one job uses, until two scans in a row find nothing. */
+async function killAccount(uid: number): Promise<void> {
+  for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
+    const found = uid > 0 ? processesOfAccount(uid) : [];
+    clean = found.length === 0 ? clean + 1 : 0;
+    for (const pid of found) signal(pid, 'SIGKILL');
+    if (clean < 2) await new Promise((resume) => setTimeout(resume, 20));
+  }
 }
 
 /** Kills what is left of short runs soon after they ended, many at a time. */

@@ -54,6 +54,8 @@ export interface WorkerClaimsOptions {
   /** The command that runs and waits for a program. */
   readonly waiter: readonly string[];
   readonly jobsDir: string;
+  /** The same for jobs that run under other accounts. */
+  readonly executeDir?: string | undefined;
   readonly taskRunnersDir: string;
   readonly space: Pick<DiskSpace, 'kb'>;
   /** Set if each job has a cgroup. */
@@ -183,12 +185,13 @@ export class WorkerClaims {
    */
   place(record: AttemptRecord, base: string | undefined): AttemptPlace {
     // The tasks of a map with files have directories of their own.
-    if (isLight(record.spec) && (base === undefined || record.spec.shared)) {
+    if (!record.user && isLight(record.spec) && (base === undefined || record.spec.shared)) {
       const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
       if (common !== undefined)
         return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record);
     }
-    const dir = new AttemptDir(this.#options.jobsDir, record.key);
+    const { jobsDir, executeDir = jobsDir } = this.#options;
+    const dir = new AttemptDir(record.user ? executeDir : jobsDir, record.key);
     try {
       dir.create(record);
       return dir;

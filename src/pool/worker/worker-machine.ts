@@ -8,6 +8,7 @@ import { offAt, type OwnerWord, ownerFile, readOwnerWord } from '../owner/owner-
 import { macrosInForce, sourcesInForce, textsInForce } from '../owner/in-force.ts';
 import { Policy } from '../owner/policy.ts';
 import { readRootPolicy, ROOT_POLICY_FILE, type RootPolicy } from '../owner/root-policy.ts';
+import { resourceTexts } from '../wire/ads.ts';
 import type { Size } from '../wire/wire.ts';
 import { readWorkerConfig, type WorkerConfig } from '../wire/worker-config.ts';
 
@@ -65,7 +66,7 @@ export class WorkerMachine {
     this.#signatures.set(file, signatureOf(file));
     this.#readWord();
     this.#signatures.set(ownerFile(config.dir), signatureOf(ownerFile(config.dir)));
-    this.size = measure(config.dir, this.#bounds(), options.environment);
+    this.size = this.#measure();
     this.#policy = this.#makePolicy();
     this.ad = this.#makeAd();
   }
@@ -90,6 +91,11 @@ export class WorkerMachine {
   /** Seconds. */
   get polling(): number {
     return this.#root?.polling ?? this.#config.polling ?? POLLING;
+  }
+
+  /** Under whose accounts jobs run, if the worker belongs to root. */
+  get runAs(): string {
+    return this.#config.runAs ?? 'owner';
   }
 
   /** The names of the sources of signs of the owner that count. */
@@ -176,12 +182,18 @@ export class WorkerMachine {
     const config = this.#config;
     this.limitMemory = config.limitMemory === true;
     if (this.groups) this.groups.limitMemory = this.limitMemory;
-    this.size = { ...measure(config.dir, this.#bounds(), this.#options.environment), diskKb: this.size.diskKb };
+    this.size = { ...this.#measure(), diskKb: this.size.diskKb };
     this.#policy = this.#makePolicy();
     const ad = this.#makeAd();
     const gone = Object.keys(this.ad).filter((name) => !Object.hasOwn(ad, name));
     const start = this.#start === undefined ? {} : { START: this.#start };
     this.ad = { ...Object.fromEntries(gone.map((name) => [name, null])), ...ad, ...start };
+  }
+
+  #measure(): Size {
+    const size = measure(this.#config.dir, this.#bounds(), this.#options.environment);
+    const others = Object.entries(this.#config.resources ?? {}).map(([name, amount]) => [name.toLowerCase(), amount]);
+    return others.length === 0 ? size : { ...size, others: Object.fromEntries(others) };
   }
 
   /** The cores that are left to the owner do not count. */
@@ -213,7 +225,7 @@ export class WorkerMachine {
       MaxJobRetirementTime,
       MachineMaxVacateTime,
       ...this.groups?.ad(),
-      ...Object.fromEntries(Object.entries(resources ?? {}).map(([name_, amount]) => [name_, String(amount)])),
+      ...resourceTexts(resources),
       ...attributes,
       ...this.#root?.attributes,
     });

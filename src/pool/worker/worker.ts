@@ -8,7 +8,10 @@ import { writeWhole } from '../../util/private-file.ts';
 import { steadyClock } from '../../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { dialHome } from '../../reverse-connection/dial.ts';
+import { Accounts } from './accounts.ts';
 import { Containers } from './containers.ts';
+import { ExecuteDir } from './execute-dir.ts';
+import { JobUsers } from './job-users.ts';
 import { holderOf, workerFile } from '../host/pid-files.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd } from '../host/machine.ts';
@@ -87,8 +90,10 @@ export async function runWorker(
       log: options.log,
       clock: now,
     });
+    const accounts = accountsOf(config, machine, instance, options.environment);
     const startd = new Startd({
       dir,
+      accounts,
       machine,
       ...(config.diskKb === undefined ? {} : { diskKb: config.diskKb }),
       env: options.env,
@@ -129,6 +134,7 @@ export async function runWorker(
       onDenied: (message) => end(WORKER_EXIT.denied, message),
     });
     const shells = new Shells({
+      become: (user) => accounts.command(user),
       find: (key) => startd.find(key),
       env: options.env,
       say,
@@ -189,10 +195,25 @@ export async function runWorker(
       startd.close();
       containers.close();
       machine.groups?.close();
+      accounts.close();
       link.end(message);
       resolve({ exit, message });
     }
   });
+}
+
+function accountsOf(
+  { dir, execute }: WorkerConfig,
+  machine: WorkerMachine,
+  instance: string,
+  environment: NodeJS.ProcessEnv,
+): Accounts {
+  const users = new JobUsers({
+    runAs: () => machine.runAs,
+    isRoot: process.getuid?.() === 0,
+    path: environment['PATH'],
+  });
+  return new Accounts(users, new ExecuteDir({ configured: execute, workerDir: dir, instance }));
 }
 
 /** Connects to the central manager through its socket or a reverse connection. */

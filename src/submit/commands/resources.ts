@@ -92,13 +92,8 @@ function setCustom(job: JobMaker, command: string, resource: string): void {
   }
   job.setExpr(`Request${resource}`, text, command);
   if (job.draft.literalNumber(`Request${resource}`) === 0) return;
-  const waits = job.kind.universe === UNIVERSE.vanilla && job.gridType === '';
-  job.warn(
-    waits
-      ? `${command}: no machine of the pool advertises ${resource}; the job waits for one that does.`
-      : `${command} has no effect. ${resource} is not requested from sites: use batch_extra_submit_args.`,
-    command,
-  );
+  if (job.kind.universe === UNIVERSE.vanilla && job.gridType === '') return;
+  job.warn(`${command} has no effect. ${resource} is not requested from sites: use batch_extra_submit_args.`, command);
 }
 
 /** Likely misspellings, with the intended name. */
