@@ -104,7 +104,7 @@ function stepOf(job: JobRecord, to: SiteRecord, more: AttrTexts): Step {
   const set = { ...(pool ? poolNeeds(job) : {}), ...more };
   const { id, state } = job;
   if (way === 'route') {
-    const { route, set: own } = goTo(there);
+    const { route, set: own } = goTo(there, readNumber(job.attrs, 'JobUniverse'));
     return { change: { id, from: state, route, set: { ...own, ...set } }, message: `moved to ${to.name}` };
   }
   const change = { id, from: state, set: { ...wish(there), ...set } };
@@ -122,6 +122,10 @@ function boundTo({ attrs }: JobRecord, to: SiteRecord): string | undefined {
   if (readNumber(attrs, 'JobUniverse') === UNIVERSE.scheduler)
     return 'is a DAG manager: it runs here, and its nodes can be moved';
   if (attrs.has('GryphusGlidein')) return `is a glidein: start others with \`gryphus glidein start --site ${to.name}\``;
+  const { parallel, mpi } = UNIVERSE;
+  const universe = readNumber(attrs, 'JobUniverse');
+  if (to.name === POOL_SITE.name && (attrs.has('HostNumber') || universe === parallel || universe === mpi))
+    return 'needs several machines, which only a site with a batch system gives';
   const container = readBoolean(attrs, 'WantContainer') === true || readBoolean(attrs, 'WantDocker') === true;
   if (container && to.name !== POOL_SITE.name) return 'runs in a container, which only the pool supports';
   return undefined;
@@ -135,6 +139,7 @@ function resourceOf({ name, batch, target }: SiteRecord): string {
 /** What every job of the pool has but one made for elsewhere lacks: its needs, and which machines suit it. */
 function poolNeeds({ attrs }: JobRecord): AttrTexts {
   if (readNumber(attrs, 'JobUniverse') === UNIVERSE.vanilla) return {};
+  const java = readNumber(attrs, 'JobUniverse') === UNIVERSE.java;
   const { cpus, memoryMb, diskKb } = sizeOf({ cpus: 1, memoryMb: undefined, diskKb: undefined, gpus: undefined });
   const needs: Record<string, string> = {};
   for (const [name, value] of Object.entries({ RequestCpus: cpus, RequestMemory: memoryMb, RequestDisk: diskKb }))
@@ -142,8 +147,7 @@ function poolNeeds({ attrs }: JobRecord): AttrTexts {
   if ((attrs.get('Requirements') ?? 'true').toLowerCase() !== 'true') return needs;
   const { Arch, OpSys } = platform();
   const clauses = [
-    `TARGET.Arch == ${Arch}`,
-    `TARGET.OpSys == ${OpSys}`,
+    ...(java ? ['TARGET.HasJava'] : [`TARGET.Arch == ${Arch}`, `TARGET.OpSys == ${OpSys}`]),
     'TARGET.Disk >= RequestDisk',
     'TARGET.Memory >= RequestMemory',
     '(TARGET.FileSystemDomain == MY.FileSystemDomain) || (TARGET.HasFileTransfer)',

@@ -10,7 +10,6 @@ export type Destination = Pick<SiteRecord, 'name' | 'credential'> & Partial<Pick
 /** HTCondor's numbers of universes that Gryphus does not run (manual, job ClassAd attributes, `JobUniverse`). */
 const UNIVERSE_NAMES: Readonly<Record<number, string>> = {
   1: 'standard',
-  10: 'java',
   13: 'vm',
 };
 /** No site chosen yet: the broker will choose one. */
@@ -61,6 +60,9 @@ export class SiteChooser {
         return this.#named('local');
       case UNIVERSE.scheduler:
         return SCHEDULER_SITE;
+      case UNIVERSE.java:
+        if (source.get('GridResource') !== undefined) return this.#gridSite(source);
+        return readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
       case UNIVERSE.vanilla:
         return container || readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
       case UNIVERSE.grid:
@@ -73,7 +75,7 @@ export class SiteChooser {
           'bad-input',
           `Jobs of the ${UNIVERSE_NAMES[universe] ?? 'unknown'} universe (${universe}) cannot be run here.`,
           {
-            suggestions: ['Use the vanilla, grid, local or scheduler universe.'],
+            suggestions: ['Use the vanilla, java, grid, parallel, local or scheduler universe.'],
           },
         );
     }

@@ -4,6 +4,7 @@ import { readBoolean, readNumber, readString, type TextSource } from '../job/val
 import { parseRemaps, transferList } from '../job/transfer-lists.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { wantsContainer } from './container-spec.ts';
+import { isJava } from './java.ts';
 
 /** Where a job's files are on this machine; all paths are absolute. */
 export interface JobFiles {
@@ -56,8 +57,9 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   };
   return {
     iwd,
-    executable: at(readString(ad, 'Cmd') ?? ''),
-    sendExecutable: sandbox && readBoolean(ad, 'TransferExecutable') !== false,
+    // In the PATH, wherever that is.
+    executable: isJava(ad) ? 'java' : at(readString(ad, 'Cmd') ?? ''),
+    sendExecutable: sandbox && !isJava(ad) && readBoolean(ad, 'TransferExecutable') !== false,
     stdin: stream('In'),
     stdout: stream('Out'),
     stderr: stream('Err'),

@@ -17,6 +17,7 @@ import { shellWords } from '../util/shell-words.ts';
 import { containerSpec, programInImage, wantsContainer, withoutSlash } from './container-spec.ts';
 import type { SiteContext } from './context.ts';
 import { inputBytes, keepTransferLimit } from './transfer-limits.ts';
+import { isJava, javaArguments } from './java.ts';
 import { checkpointFiles, type JobFiles, jobFiles } from './files.ts';
 
 /** Describes one attempt of a job for a site. Rejects with 'input-missing' if an input file does not exist. */
@@ -42,7 +43,7 @@ export async function attemptSpec(
     key,
     title: title(ad),
     executable,
-    args: jobArguments(ad),
+    args: isJava(ad) ? javaArguments(ad, files.sandbox) : jobArguments(ad),
     env: { ...nodesEnvironment(ad), ...jobEnvironment(ad) },
     ...(proxy === undefined ? {} : { proxy }),
     ...coreLimit(ad),

@@ -1,5 +1,5 @@
 import type { AttrTexts } from './attrs.ts';
-import { quoted, readString, type TextSource } from './values.ts';
+import { readNumber, quoted, readString, type TextSource } from './values.ts';
 import { UNIVERSE } from './universe.ts';
 
 /** Where a user wants a job to run. */
@@ -40,16 +40,19 @@ export function asWished(attrs: TextSource): Partial<Move> {
   const site = readString(attrs, 'GryphusMoveTo');
   const manager = readString(attrs, 'GryphusMoveManager');
   if (site === undefined || manager === undefined) return {};
-  return goTo({ site, manager, resource: readString(attrs, 'GryphusMoveResource') });
+  return goTo({ site, manager, resource: readString(attrs, 'GryphusMoveResource') }, readNumber(attrs, 'JobUniverse'));
 }
 
 /** Routes a job to a new site. Clears everything in its ad about its earlier site and the broker's choice. */
-export function goTo({ site, manager, resource }: Destination): Move {
+export function goTo({ site, manager, resource }: Destination, universe?: number): Move {
   return {
     route: { manager, site },
     set: {
       ...NO_WISH,
-      JobUniverse: String(resource === undefined ? UNIVERSE.vanilla : UNIVERSE.grid),
+      // A Java job is one everywhere.
+      ...(universe === UNIVERSE.java
+        ? {}
+        : { JobUniverse: String(resource === undefined ? UNIVERSE.vanilla : UNIVERSE.grid) }),
       GridResource: resource === undefined ? null : quoted(resource),
       WantFlood: null,
       GridJobId: null,

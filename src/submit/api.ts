@@ -27,7 +27,7 @@ export { type MaterializeRequest, type MaterializedProcs, materialize } from './
 export { type Environment, parseEnvQuotedOrV1, parseEnvV1, parseEnvV2, printEnvV1, printEnvV2 } from './env.ts';
 export type { SourcePlace, SubmitWarning } from './fault.ts';
 export { fullAds } from './full-ads.ts';
-export { jobArguments, jobEnvironment } from './job-words.ts';
+export { javaOptions, jobArguments, jobEnvironment } from './job-words.ts';
 export type { LateMaterialization } from './late.ts';
 export { localWorld, type LocalWorldOptions } from './local-world.ts';
 export { DEFAULT_MACHINE, DEFAULT_POLICY, type MachineFacts, type SubmitPolicy } from './options.ts';

@@ -11,7 +11,7 @@ const PAGES: readonly (readonly [fate: Fate, title: string, text: string])[] = [
   [
     'done',
     'Supported',
-    'If a column is empty, the command has no effect on jobs that go there, and submit prints a warning. The pool runs jobs of the vanilla, container and docker universes.',
+    'If a column is empty, the command has no effect on jobs that go there, and submit prints a warning. The pool runs jobs of the vanilla, java, container and docker universes.',
   ],
   [
     'warned',

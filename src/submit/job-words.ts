@@ -19,6 +19,15 @@ export function jobArguments(ad: TextSource): string[] {
   return words.value;
 }
 
+/** The options of a Java job for the virtual machine, from `JavaVMArguments` (V2) or else `JavaVMArgs` (V1). */
+export function javaOptions(ad: TextSource): string[] {
+  const v2 = readString(ad, 'JavaVMArguments');
+  if (v2 === undefined) return parseArgsV1(readString(ad, 'JavaVMArgs') ?? '');
+  const words = parseArgsV2(v2);
+  if (!words.ok) throw wrong('JavaVMArguments', words.reason);
+  return words.value;
+}
+
 /**
  * A job's environment, from `Environment` (V2) or else `Env` (V1 with `EnvDelim`). Throws 'bad-input' like
  * `jobArguments`.

@@ -78,7 +78,10 @@ it.each(['/proc/nowhere', '/dev/null/x'])('a home that cannot be made, %s: one e
 
 it.each([
   ['universe = parallel\nmachine_count = 2', 'Jobs of the parallel universe do not run in the pool, only at sites.'],
-  ['universe = java\narguments = Main', 'Jobs of the java universe (10) cannot be run here.'],
+  [
+    'universe = vm\nvm_type = kvm\nvm_memory = 100\nvm_disk = a:b:w',
+    'Jobs of the vm universe (13) cannot be run here.',
+  ],
 ])('a job of a universe that is not here, by its name: %j', async (lines, message) => {
   const { stderr, exit } = await run(['submit'], `${lines}\nexecutable = /bin/true\nqueue\n`);
   expect(stderr).toContain(message);

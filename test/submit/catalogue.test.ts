@@ -258,13 +258,13 @@ describe('a command that would do something else', () => {
 });
 
 describe('a universe that is not run here', () => {
-  it.each([
-    ['java', 'arguments = Main'],
-    ['vm', 'vm_type = kvm\nvm_memory = 100\nvm_disk = a:b:w'],
-  ])('%s is refused when the job is to be put into the queue', (universe, lines) => {
-    const [ad = {}] = [...fullAds(submit(`universe = ${universe}\nexecutable = job.sh\n${lines}\nqueue`))];
-    expect(() => new SiteChooser(new Map(), 'pool').siteFor(ad, undefined)).toThrow(/cannot be run here/);
-  });
+  it.each([['vm', 'vm_type = kvm\nvm_memory = 100\nvm_disk = a:b:w']])(
+    '%s is refused when the job is to be put into the queue',
+    (universe, lines) => {
+      const [ad = {}] = [...fullAds(submit(`universe = ${universe}\nexecutable = job.sh\n${lines}\nqueue`))];
+      expect(() => new SiteChooser(new Map(), 'pool').siteFor(ad, undefined)).toThrow(/cannot be run here/);
+    },
+  );
 
   it('has commands that mean nothing in another, which is said', () => {
     const commands = of('not-run');

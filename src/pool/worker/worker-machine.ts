@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
+import { javaAd } from '../host/java.ts';
 import { Cgroups } from './cgroups.ts';
 import { machineAd, measure } from '../host/machine.ts';
 import { offAt, type OwnerWord, ownerFile, readOwnerWord } from '../owner/owner-file.ts';
@@ -224,6 +225,7 @@ export class WorkerMachine {
       Rank: RANK,
       MaxJobRetirementTime,
       MachineMaxVacateTime,
+      ...javaAd(this.#options.environment),
       ...this.groups?.ad(),
       ...resourceTexts(resources),
       ...attributes,

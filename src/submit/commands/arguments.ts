@@ -91,6 +91,11 @@ function setOtherArgs(job: JobMaker, names: OtherArgs): void {
 export const javaArgs: Step = {
   name: 'java_vm_args',
   run(job) {
+    if (job.kind.universe !== UNIVERSE.java) {
+      for (const command of ['jar_files', 'java_vm_args', 'java_vm_arguments', 'java_vm_arguments2'])
+        if (job.param(command) !== undefined)
+          job.warn(`${command} has no effect. It is for the java universe.`, command);
+    }
     setOtherArgs(job, {
       old: 'java_vm_args',
       v1: 'java_vm_arguments',

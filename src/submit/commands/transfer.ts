@@ -228,7 +228,9 @@ export const transfer: Step = {
     setSizes(job, inputs);
     if (should === 'NO') refuseExecutable(job);
     else {
-      if (inputs.given) job.setString('TransferInput', inputs.names.join(','));
+      // The real dry run leaves the class and the jars out of its ad.
+      const java = job.kind.universe === UNIVERSE.java && !job.scope.policy.dryRun;
+      if (inputs.given || java) job.setString('TransferInput', inputs.names.join(','));
       const shared = tokens(job.param('public_input_files', 'PublicInputFiles') ?? '', ',');
       for (const name of shared) checkShared(job, name, 'public_input_files', 'PublicInputFiles');
       if (shared.length > 0) job.setString('PublicInputFiles', shared.join(','));

@@ -130,14 +130,14 @@ export const universe: Step = {
   },
 };
 
-/** A parallel job that names a site: its batch system provides the machines. */
+/** A parallel or a Java job that names a site. */
 function wantsSite(job: JobMaker): boolean {
   const { universe: number } = job.kind;
   if (number === UNIVERSE.mpi) {
     job.warn('universe = mpi is an older name of the parallel universe: write universe = parallel.', 'universe');
   }
-  const parallel = number === UNIVERSE.parallel || number === UNIVERSE.mpi;
-  return parallel && job.param('grid_resource', 'GridResource') !== undefined;
+  const elsewhere = [UNIVERSE.parallel, UNIVERSE.mpi, UNIVERSE.java].some((one) => one === number);
+  return elsewhere && job.param('grid_resource', 'GridResource') !== undefined;
 }
 
 /** The value of `$(Node)`: at a site, the program starts on the first machine only. */
