@@ -1,5 +1,6 @@
 export { Gryphus } from './client/gryphus.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
+export { type SplitOption, splitOptions } from './batch-script/split.ts';
 export { isScript } from './batch-script/read.ts';
 export { readDescription } from './client/read-description.ts';
 export { dagTools, kinds, myProxyTools, oneJobs, proxyTools } from './client/tools.ts';

@@ -29,6 +29,8 @@ export async function main(words: readonly string[]): Promise<void> {
   process.once('SIGTERM', () => process.exit(143));
   const { CHOICE, COMMANDS } = await import('./registry.ts');
   try {
+    // What `compat install` writes; their options are not those of this command line.
+    if (words[0] === 'compat' && words[1] === 'speak') return await speakFor(words.slice(2));
     const argv = condorHabits(words, COMMANDS);
     checkCommand(argv, Object.keys(COMMANDS));
     for (const id of chosenBy(argv, COMMANDS)) CHOICE[id] = COMMANDS[id];
@@ -52,6 +54,11 @@ const CONCERNS_ALL: ReadonlySet<string> = new Set(['--help', 'help']);
 /** The commands that others run. */
 const CALLED: Readonly<Record<string, readonly string[]>> = { q: ['why'], 'site:add': ['site:test'] };
 
+async function speakFor([command = '', ...words]: readonly string[]): Promise<void> {
+  const { speak } = await import('./compat/run.ts');
+  await speak(command, words);
+}
+
 async function load(): Promise<Config> {
   const { version, description } = ownPackage(root);
   const target = `./${relative(root, resolve(here, 'registry.js'))}`;
@@ -71,6 +78,7 @@ async function load(): Promise<Config> {
         cred: { description: 'Credentials: what sites accept, and until when.' },
         alarm: { description: 'Alarms: what needs your attention.' },
         classad: { description: 'The ClassAd language.' },
+        compat: { description: 'Commands of other systems.' },
       },
       helpOptions: { flagSortOrder: 'none' as const },
     },

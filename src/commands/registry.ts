@@ -3,6 +3,7 @@ import { AlarmTest } from './alarm/test.ts';
 import { Api } from './api.ts';
 import { ClassadEval } from './classad/eval.ts';
 import { Completion } from './completion.ts';
+import { CompatInstall } from './compat/install.ts';
 import { ConfigCommand } from './config.ts';
 import { CredList } from './cred/list.ts';
 import { CredMyproxy } from './cred/myproxy.ts';
@@ -105,6 +106,7 @@ export const COMMANDS = {
   'cred:proxy': CredProxy,
   'cred:myproxy': CredMyproxy,
   'alarm:test': AlarmTest,
+  'compat:install': CompatInstall,
   config: ConfigCommand,
   up: Up,
   down: Down,

@@ -1,0 +1,51 @@
+import { GryphusError } from '../errors.ts';
+import type { System } from './model.ts';
+import { DIALECTS } from './read.ts';
+
+/** An option of a submit command, with the words that it was written with. */
+export interface SplitOption {
+  readonly name: string;
+  readonly value: string;
+  readonly words: readonly string[];
+}
+
+/**
+ * Separates a submit command's options from the script and its arguments. `own`: options of the command itself, which
+ * are in no table of directives. Throws GryphusError 'usage' if an option lacks its value.
+ */
+export function splitOptions(
+  system: System,
+  words: readonly string[],
+  own: ReadonlySet<string>,
+): { readonly options: readonly SplitOption[]; readonly rest: readonly string[] } {
+  const takes = new Map<string, string | undefined>();
+  for (const { names, value } of DIALECTS[system].options) for (const name of names.split(' ')) takes.set(name, value);
+  for (const name of own) if (!takes.has(name)) takes.set(name, name === '--wrap' ? 'needed' : undefined);
+  const options: SplitOption[] = [];
+  let i = 0;
+  for (; i < words.length; i++) {
+    const word = words[i] ?? '';
+    if (word === '--') return { options, rest: words.slice(i + 1) };
+    if (!word.startsWith('-') || word === '-') break;
+    const equals = word.startsWith('--') ? word.indexOf('=') : -1;
+    const written = equals < 0 ? word : word.slice(0, equals);
+    const name = wholeName(takes, written);
+    if (equals >= 0) options.push({ name, value: word.slice(equals + 1), words: [word] });
+    else if (!takes.has(name) && !word.startsWith('--'))
+      options.push({ name: word.slice(0, 2), value: word.slice(2), words: [word] });
+    else if (takes.get(name) !== 'needed') options.push({ name, value: '', words: [word] });
+    else {
+      const value = words[++i];
+      if (value === undefined) throw new GryphusError('usage', `option '${word}' requires an argument`);
+      options.push({ name, value, words: [word, value] });
+    }
+  }
+  return { options, rest: words.slice(i) };
+}
+
+/** A long name may be shortened. */
+function wholeName(names: ReadonlyMap<string, unknown>, written: string): string {
+  if (names.has(written) || !written.startsWith('--')) return written;
+  const near = [...names.keys()].filter((name) => name.startsWith(written));
+  return near.length === 1 ? (near[0] ?? written) : written;
+}

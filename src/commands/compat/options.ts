@@ -1,0 +1,99 @@
+/** An error in the words of the command that speaks: its message, as the real one says it, and its exit status. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(message: string, status = 1) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What was given: the last value of each option, by its long name, and the other words. */
+export interface Given {
+  readonly values: ReadonlyMap<string, string>;
+  readonly words: readonly string[];
+}
+
+/**
+ * Reads words as getopt_long does. `spec`: the options apart by blanks, each `-x|--long`, with `=` if it takes a value
+ * (`=?`: only after an equals sign). An option that is not in it is refused.
+ */
+export function getopt(spec: string, words: readonly string[]): Given {
+  const options = spec.split(/\s+/).map(rowOf);
+  const values = new Map<string, string>();
+  const rest: string[] = [];
+  for (let i = 0; i < words.length; i++) {
+    const word = words[i] ?? '';
+    if (word === '--') return { values, words: [...rest, ...words.slice(i + 1)] };
+    if (word.startsWith('--')) {
+      const equals = word.indexOf('=');
+      const name = equals < 0 ? word : word.slice(0, equals);
+      const option = longOption(options, name);
+      if (equals >= 0 && option.value === 'none')
+        throw new Refused(`option '${option.long}' doesn't allow an argument`);
+      if (equals >= 0) values.set(option.name, word.slice(equals + 1));
+      else if (option.value === 'needed') values.set(option.name, next(words, ++i, `option '${option.long}'`));
+      else values.set(option.name, '');
+    } else if (word.startsWith('-') && word !== '-') {
+      i = short(options, words, i, values);
+    } else rest.push(word);
+  }
+  return { values, words: rest };
+}
+
+interface Row {
+  /** Without its dashes. */
+  readonly name: string;
+  readonly long: string;
+  readonly letter: string;
+  readonly value: 'none' | 'needed' | 'optional';
+}
+
+function rowOf(text: string): Row {
+  const [, names = '', mark = ''] = /^(.*?)(=\??)?$/.exec(text) ?? [];
+  const [first = '', second = first] = names.split('|');
+  return {
+    name: second.replace(/^-+/, ''),
+    long: second,
+    letter: first.startsWith('--') ? '' : first.slice(1),
+    value: mark === '=' ? 'needed' : mark === '=?' ? 'optional' : 'none',
+  };
+}
+
+function longOption(options: readonly Row[], name: string): Row {
+  const exact = options.find(({ long }) => long === name);
+  if (exact) return exact;
+  const near = options.filter(({ long }) => long.startsWith(name));
+  const [only, other] = near;
+  if (only && !other) return only;
+  throw new Refused(
+    only
+      ? `option '${name}' is ambiguous; possibilities: ${near.map(({ long }) => `'${long}'`).join(' ')}`
+      : `unrecognized option '${name}'`,
+  );
+}
+
+/** Letters may stand together, the last with its value. */
+function short(options: readonly Row[], words: readonly string[], at: number, values: Map<string, string>): number {
+  const word = words[at] ?? '';
+  for (let i = 1; i < word.length; i++) {
+    const letter = word[i] ?? '';
+    const option = options.find((one) => one.letter === letter);
+    if (option === undefined) throw new Refused(`invalid option -- '${letter}'`);
+    if (option.value === 'none' || (option.value === 'optional' && i + 1 === word.length)) values.set(option.name, '');
+    else if (i + 1 < word.length) {
+      values.set(option.name, word.slice(i + 1));
+      return at;
+    } else {
+      values.set(option.name, next(words, at + 1, `option requires an argument -- '${letter}'`, true));
+      return at + 1;
+    }
+  }
+  return at;
+}
+
+function next(words: readonly string[], at: number, what: string, whole = false): string {
+  const word = words[at];
+  if (word === undefined) throw new Refused(whole ? what : `${what} requires an argument`);
+  return word;
+}

@@ -1,0 +1,231 @@
+import type { AdText, Gryphus, JobView, Selection } from '../../index.ts';
+import { inAd, readBoolean, readNumber, readString } from '../../job/values.ts';
+import { Refused } from './options.ts';
+
+/** As in src/batch-script/array.ts: an array's job has the number cluster × 10⁷ + index. */
+const JOB_NUMBERS = 10_000_000;
+
+const STATES = {
+  PENDING: 'PD',
+  RUNNING: 'R',
+  SUSPENDED: 'S',
+  COMPLETING: 'CG',
+  COMPLETED: 'CD',
+  CANCELLED: 'CA',
+  FAILED: 'F',
+  TIMEOUT: 'TO',
+  NODE_FAIL: 'NF',
+  OUT_OF_MEMORY: 'OOM',
+} as const;
+export type SlurmState = keyof typeof STATES;
+
+/** A job in Slurm's terms. Times are Unix seconds. */
+export interface SlurmJob {
+  readonly cluster: number;
+  readonly task: number | undefined;
+  /** `12`, `12_3`. */
+  readonly id: string;
+  readonly raw: number;
+  readonly state: SlurmState;
+  readonly code: string;
+  readonly reason: string;
+  readonly name: string;
+  readonly user: string;
+  readonly partition: string;
+  readonly account: string;
+  readonly cpus: number;
+  readonly memoryMb: number;
+  /** Minutes. */
+  readonly limit: number | undefined;
+  readonly submitted: number;
+  readonly started: number | undefined;
+  readonly ended: number | undefined;
+  readonly node: string;
+  readonly exit: string;
+  readonly directory: string;
+  readonly command: string;
+  readonly output: string;
+  readonly comment: string;
+  readonly dependency: string;
+  readonly priority: number;
+  /** For an array: its indices, and the most at once. */
+  readonly array: string;
+}
+
+export const ATTRIBUTES =
+  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject RequestCpus RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out JobDescription JobPrio NumJobStarts'.split(
+    ' ',
+  );
+
+export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
+  const get = inAd(ad);
+  const task = readNumber(get, 'GryphusArrayTask') ?? (id.proc > 0 ? id.proc : undefined);
+  const state = stateOf(ad);
+  const started = readNumber(get, 'JobCurrentStartDate') ?? readNumber(get, 'JobStartDate');
+  const live = state === 'PENDING' || state === 'RUNNING' || state === 'SUSPENDED' || state === 'COMPLETING';
+  const signal = readBoolean(get, 'ExitBySignal') === true ? (readNumber(get, 'ExitSignal') ?? 0) : 0;
+  const seconds = readNumber(get, 'BatchRuntime');
+  const command = readString(get, 'Cmd') ?? '';
+  return {
+    cluster: id.cluster,
+    task,
+    id: task === undefined ? `${id.cluster}` : `${id.cluster}_${task}`,
+    raw: task === undefined ? id.cluster : id.cluster * JOB_NUMBERS + task,
+    state,
+    code: STATES[state],
+    reason: state === 'PENDING' ? reasonOf(ad) : 'None',
+    name: readString(get, 'JobBatchName') ?? command.slice(command.lastIndexOf('/') + 1),
+    user: readString(get, 'Owner') ?? '',
+    partition: readString(get, 'BatchQueue') ?? readString(get, 'GryphusSite') ?? '',
+    account: readString(get, 'BatchProject') ?? '',
+    cpus: readNumber(get, 'RequestCpus') ?? 1,
+    memoryMb: readNumber(get, 'RequestMemory') ?? 0,
+    limit: seconds === undefined ? undefined : Math.ceil(seconds / 60),
+    submitted: readNumber(get, 'QDate') ?? 0,
+    started: state === 'PENDING' ? undefined : started,
+    ended: live ? undefined : readNumber(get, 'CompletionDate') || readNumber(get, 'EnteredCurrentStatus'),
+    node:
+      state === 'PENDING'
+        ? ''
+        : ((readString(get, 'RemoteHost') ?? readString(get, 'LastRemoteHost') ?? '').split('@').at(-1) ?? ''),
+    exit: signal > 0 ? `0:${signal}` : `${live ? 0 : (readNumber(get, 'ExitCode') ?? 0)}:0`,
+    directory: readString(get, 'Iwd') ?? '',
+    command,
+    output: readString(get, 'Out') ?? '',
+    comment: readString(get, 'JobDescription') ?? '',
+    dependency: readString(get, 'GryphusDependency') ?? '',
+    priority: readNumber(get, 'JobPrio') ?? 0,
+    array: readString(get, 'GryphusArray') ?? '',
+  };
+}
+
+/** HTCondor's hold codes of a job that waits; any other says how it failed, after which Slurm's job has ended. */
+const WAITS = new Set([1, 15]);
+const FAILURES: Readonly<Record<number, SlurmState>> = {
+  34: 'OUT_OF_MEMORY',
+  35: 'NODE_FAIL',
+  46: 'TIMEOUT',
+  47: 'TIMEOUT',
+};
+
+function stateOf(ad: AdText): SlurmState {
+  const get = inAd(ad);
+  switch (readNumber(get, 'JobStatus')) {
+    case 2:
+      return 'RUNNING';
+    case 3:
+      return 'CANCELLED';
+    case 4:
+      return readBoolean(get, 'ExitBySignal') === true || (readNumber(get, 'ExitCode') ?? 1) !== 0
+        ? 'FAILED'
+        : 'COMPLETED';
+    case 5: {
+      const code = readNumber(get, 'HoldReasonCode') ?? 0;
+      return WAITS.has(code) ? 'PENDING' : (FAILURES[code] ?? 'FAILED');
+    }
+    case 6:
+      return 'COMPLETING';
+    case 7:
+      return 'SUSPENDED';
+    default:
+      return 'PENDING';
+  }
+}
+
+function reasonOf(ad: AdText): string {
+  const get = inAd(ad);
+  if (readNumber(get, 'JobStatus') !== 5) return 'Priority';
+  if (!get.get('GryphusDependency') || readNumber(get, 'HoldReasonCode') !== 15) return 'JobHeldUser';
+  return (readString(get, 'HoldReason') ?? '').startsWith('DependencyNever')
+    ? 'DependencyNeverSatisfied'
+    : 'Dependency';
+}
+
+/** A job, a whole array, or one task of it. */
+export interface Named {
+  readonly cluster: number;
+  readonly tasks?: ReadonlySet<number>;
+  readonly text: string;
+}
+
+/** `12`, `12_3`, `12_[1-3,7]`, an array job's number, and steps (`12.batch`), apart by commas. */
+export function namedJobs(list: string): Named[] {
+  return list
+    .split(/,(?![^[]*\])/)
+    .filter((one) => one !== '')
+    .map((text) => {
+      const [, cluster, one, range] = /^(\d{1,15})(?:_(?:(\d{1,8})|\[([\d,\-%:]+)\]))?(?:\.\w+)?$/.exec(text) ?? [];
+      if (cluster === undefined) throw new Refused(`Invalid job id ${text}`);
+      const number = Number(cluster);
+      if (one === undefined && range === undefined && number >= JOB_NUMBERS)
+        return { cluster: Math.floor(number / JOB_NUMBERS), tasks: new Set([number % JOB_NUMBERS]), text };
+      if (one !== undefined) return { cluster: number, tasks: new Set([Number(one)]), text };
+      return range === undefined ? { cluster: number, text } : { cluster: number, tasks: expand(range), text };
+    });
+}
+
+function expand(range: string): Set<number> {
+  const found = new Set<number>();
+  for (const part of range.replace(/%.*/, '').split(',')) {
+    const [from = 0, to = from] = part.split('-').map(Number);
+    for (let i = from; i <= to && found.size < 1_000_000; i++) found.add(i);
+  }
+  return found;
+}
+
+export function isNamed(job: SlurmJob, named: readonly Named[] | undefined): boolean {
+  if (named === undefined) return true;
+  return named.some(
+    ({ cluster, tasks }) => cluster === job.cluster && (tasks === undefined || tasks.has(job.task ?? 0)),
+  );
+}
+
+/** Jobs in the queue, or wherever they are. */
+export async function* slurmJobs(
+  gryphus: Gryphus,
+  named: readonly Named[] | undefined,
+  where: 'queue' | 'everywhere',
+  selection: Selection = {},
+): AsyncGenerator<SlurmJob> {
+  const request = {
+    ...selection,
+    ...(named && { clusters: [...new Set(named.map(({ cluster }) => cluster))] }),
+    attributes: ATTRIBUTES,
+  };
+  if (where === 'queue') {
+    for await (const some of gryphus.queryChunks(request))
+      for (const view of some) {
+        const job = slurmJob(view);
+        if (isNamed(job, named)) yield job;
+      }
+  } else {
+    for await (const view of gryphus.jobs(request)) {
+      const job = slurmJob(view);
+      if (isNamed(job, named)) yield job;
+    }
+  }
+}
+
+/** `1-02:03:04`, `5:06`. */
+export function duration(seconds: number, hours = false): string {
+  const [d, h, m, s] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+    seconds % 60,
+  ];
+  const two = (n: number) => String(n).padStart(2, '0');
+  if (d > 0) return `${d}-${two(h)}:${two(m)}:${two(s)}`;
+  return h > 0 || hours ? `${hours ? two(h) : h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
+}
+
+export function moment(seconds: number | undefined, none: string): string {
+  if (seconds === undefined || seconds === 0) return none;
+  const date = new Date(seconds * 1000);
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return local.toISOString().slice(0, 19);
+}
+
+export function elapsed({ started, ended }: SlurmJob, now: number): number {
+  return started === undefined ? 0 : Math.max(0, (ended ?? now) - started);
+}

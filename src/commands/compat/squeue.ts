@@ -1,0 +1,171 @@
+import type { Gryphus } from '../../index.ts';
+import { type Given, getopt, Refused } from './options.ts';
+import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+
+const SPEC =
+  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account=';
+
+const USUAL = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
+const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
+
+type Field = readonly [head: string, value: (job: SlurmJob, now: number) => string];
+
+const FIELDS: Readonly<Record<string, Field>> = {
+  a: ['ACCOUNT', ({ account }) => account || '(null)'],
+  A: ['JOBID', ({ raw }) => `${raw}`],
+  B: ['EXEC_HOST', ({ node }) => node || 'n/a'],
+  C: ['CPUS', ({ cpus }) => `${cpus}`],
+  D: ['NODES', () => '1'],
+  e: ['END_TIME', ({ ended }) => moment(ended, 'N/A')],
+  E: ['DEPENDENCY', ({ dependency }) => dependency || '(null)'],
+  F: ['ARRAY_JOB_ID', ({ cluster }) => `${cluster}`],
+  i: ['JOBID', ({ id }) => id],
+  j: ['NAME', ({ name }) => name],
+  k: ['COMMENT', ({ comment }) => comment || '(null)'],
+  K: ['ARRAY_TASK_ID', ({ task }) => (task === undefined ? 'N/A' : `${task}`)],
+  l: ['TIME_LIMIT', (job) => limit(job)],
+  L: [
+    'TIME_LEFT',
+    (job, now) => (job.limit === undefined ? 'UNLIMITED' : duration(Math.max(0, job.limit * 60 - elapsed(job, now)))),
+  ],
+  m: ['MIN_MEMORY', ({ memoryMb }) => `${memoryMb}M`],
+  M: ['TIME', (job, now) => duration(elapsed(job, now))],
+  N: ['NODELIST', ({ node }) => node],
+  o: ['COMMAND', ({ command }) => command],
+  p: ['PRIORITY', ({ priority }) => `${priority}`],
+  P: ['PARTITION', ({ partition }) => partition],
+  q: ['QOS', () => '(null)'],
+  Q: ['PRIORITY', ({ priority }) => `${priority}`],
+  r: ['REASON', ({ reason }) => reason],
+  R: ['NODELIST(REASON)', ({ node, state, reason }) => (state === 'PENDING' ? `(${reason})` : node)],
+  S: ['START_TIME', ({ started }) => moment(started, 'N/A')],
+  t: ['ST', ({ code }) => code],
+  T: ['STATE', ({ state }) => state],
+  u: ['USER', ({ user }) => user],
+  V: ['SUBMIT_TIME', ({ submitted }) => moment(submitted, 'N/A')],
+  Z: ['WORK_DIR', ({ directory }) => directory],
+};
+
+function limit({ limit: minutes }: SlurmJob): string {
+  return minutes === undefined ? 'UNLIMITED' : duration(minutes * 60);
+}
+
+interface Column {
+  readonly text: string;
+  readonly field?: Field;
+  readonly width: number;
+  readonly right: boolean;
+}
+
+/** `%[.][width]field` and the text between. */
+export function columnsOf(format: string): Column[] {
+  const columns: Column[] = [];
+  for (const [whole, right, width, letter, text] of format.matchAll(/%(\.?)(\d*)([A-Za-z])|([^%]+|%)/g)) {
+    if (letter === undefined) {
+      columns.push({ text: text ?? '', width: 0, right: false });
+      continue;
+    }
+    const field = FIELDS[letter];
+    if (field === undefined) throw new Refused(`the format field ${whole} is not known here`);
+    columns.push({ text: '', field, width: Number(width || 0), right: right === '.' });
+  }
+  return columns;
+}
+
+function line(columns: readonly Column[], value: (field: Field) => string): string {
+  return columns
+    .map(({ text, field, width, right }) => {
+      if (field === undefined) return text;
+      const given = value(field);
+      if (width === 0) return given;
+      const cut = given.slice(0, width);
+      return right ? cut.padStart(width) : cut.padEnd(width);
+    })
+    .join('');
+}
+
+/** States that squeue lists unless it is asked for others. */
+const LIVE = new Set(['PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING']);
+
+export async function squeue(gryphus: Gryphus, words: readonly string[], write: (text: string) => void): Promise<void> {
+  const given = getopt(SPEC, words);
+  if (given.words.length > 0) throw new Refused(`Unrecognized option: ${given.words[0]}`);
+  const { values } = given;
+  const jobs = values.get('jobs');
+  const named = jobs === undefined || jobs === '' ? undefined : namedJobs(jobs);
+  const wanted = wantedBy(given);
+  const columns = columnsOf(
+    values.get('format') ?? process.env['SQUEUE_FORMAT'] ?? (values.has('long') ? LONG : USUAL),
+  );
+  const now = Math.floor(Date.now() / 1000);
+  const where = values.get('states') === undefined ? 'queue' : 'everywhere';
+  const found: SlurmJob[] = [];
+  let seen = 0;
+  for await (const job of slurmJobs(gryphus, named, where)) {
+    seen++;
+    if (wanted(job)) found.push(job);
+  }
+  if (named !== undefined && seen === 0) await mustExist(gryphus, jobs ?? '');
+  const rows = values.has('array') ? found : joined(found);
+  const text = rows.map((job) => line(columns, ([, value]) => value(job, now)));
+  if (!values.has('noheader')) text.unshift(line(columns, ([head]) => head));
+  if (text.length > 0) write(`${text.join('\n')}\n`);
+}
+
+function wantedBy({ values }: Given): (job: SlurmJob) => boolean {
+  const list = (name: string) => values.get(name)?.split(',');
+  const users = list('user') ?? (values.has('me') ? [process.env['USER'] ?? ''] : undefined);
+  const names = list('name');
+  const partitions = list('partition');
+  const clusters = values.has('clusters') && values.get('clusters') !== 'all' ? list('clusters') : undefined;
+  const states = list('states')?.map((state) => state.toUpperCase());
+  return (job) =>
+    (states === undefined
+      ? LIVE.has(job.state)
+      : states.includes('ALL') || states.includes(job.state) || states.includes(job.code)) &&
+    (users === undefined || users.includes(job.user)) &&
+    (names === undefined || names.includes(job.name)) &&
+    (partitions === undefined || partitions.includes(job.partition)) &&
+    (clusters === undefined || clusters.includes(job.partition));
+}
+
+/** A job that has ended is listed no more; one that never was is an error. */
+async function mustExist(gryphus: Gryphus, jobs: string): Promise<void> {
+  for await (const _ of slurmJobs(gryphus, namedJobs(jobs), 'everywhere')) return;
+  throw new Refused('slurm_load_jobs error: Invalid job id specified');
+}
+
+/** Pending tasks of an array share a line: `12_[3-5,9%2]`. */
+function joined(jobs: readonly SlurmJob[]): SlurmJob[] {
+  const out: SlurmJob[] = [];
+  const pending = new Map<string, { readonly at: number; readonly tasks: number[] }>();
+  for (const job of jobs) {
+    const key = `${job.cluster} ${job.reason}`;
+    if (job.state !== 'PENDING' || job.task === undefined || job.array === '') out.push(job);
+    else {
+      const group = pending.get(key);
+      if (group) group.tasks.push(job.task);
+      else {
+        pending.set(key, { at: out.length, tasks: [job.task] });
+        out.push(job);
+      }
+    }
+  }
+  for (const { at, tasks } of pending.values()) {
+    const job = out[at];
+    const most = /%\d+$/.exec(job?.array ?? '')?.[0] ?? '';
+    if (job && (tasks.length > 1 || most !== '')) out[at] = { ...job, id: `${job.cluster}_[${spans(tasks)}${most}]` };
+  }
+  return out;
+}
+
+function spans(tasks: readonly number[]): string {
+  const parts: string[] = [];
+  for (let i = 0; i < tasks.length; ) {
+    let j = i;
+    while ((tasks[j + 1] ?? -1) === (tasks[j] ?? 0) + 1) j++;
+    parts.push(i === j ? `${tasks[i]}` : `${tasks[i]}-${tasks[j]}`);
+    i = j + 1;
+  }
+  return parts.join(',');
+}

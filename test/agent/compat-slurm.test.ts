@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
+import { TestAgent, until } from './agent.ts';
+
+interface Said {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { timeout: 120_000 }, () => {
+  let agent: TestAgent;
+  let slurm: Slurm;
+  beforeAll(async () => {
+    slurm = await startSlurm({ nodes: 1, cpus: 4 });
+    agent = new TestAgent();
+    await agent.ok('compat', 'install', join(agent.dir, 'bin'));
+  }, 120_000);
+  afterAll(async () => {
+    await agent?.end();
+    await slurm?.stop();
+  });
+
+  function call(env: NodeJS.ProcessEnv, command: string, ...args: string[]): Promise<Said> {
+    return new Promise((done) => {
+      execFile(command, args, { env: { ...agent.env, ...env }, cwd: agent.work }, (error, stdout, stderr) => {
+        done({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
+      });
+    });
+  }
+  const real = (command: string, ...args: string[]) => call({ ...slurm.env }, command, ...args);
+  const ours = (command: string, ...args: string[]) => call({}, join(agent.dir, 'bin', command), ...args);
+
+  it('submit, list and end jobs with the same output and exit status', async () => {
+    for (const speak of [real, ours]) {
+      const gate = join(agent.dir, speak === real ? 'real' : 'ours');
+      const first = await speak(
+        'sbatch',
+        '-J',
+        'named',
+        '-t',
+        '5',
+        '-o',
+        '/dev/null',
+        '--wrap',
+        `until [ -e ${gate} ]; do sleep 0.1; done; exit 3`,
+      );
+      expect(first).toEqual({ code: 0, stdout: 'Submitted batch job 1\n', stderr: '' });
+      const second = await speak(
+        'sbatch',
+        '--parsable',
+        '-t',
+        '5',
+        '-d',
+        'afterok:1',
+        '-o',
+        '/dev/null',
+        '--wrap',
+        'true',
+      );
+      expect(second).toEqual({ code: 0, stdout: '2\n', stderr: '' });
+      const format = '%.6i|%.10j|%.2t|%T|%D|%C|%l';
+      const listed = await until('the first to run', async () => {
+        const { stdout } = await speak('squeue', '-S', 'i', '-o', format);
+        return stdout.includes('RUNNING') ? stdout : undefined;
+      });
+      expect(listed).toBe(
+        ' JOBID|      NAME|ST|STATE|NODES|CPUS|TIME_LIMIT\n     1|     named| R|RUNNING|1|1|5:00\n' +
+          '     2|      wrap|PD|PENDING|1|1|5:00\n',
+      );
+      expect((await speak('squeue', '-h', '-j', '2', '-o', '%r')).stdout).toBe('Dependency\n');
+      expect(await speak('squeue', '-j', '99')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'slurm_load_jobs error: Invalid job id specified\n',
+      });
+      agent.file(`../${speak === real ? 'real' : 'ours'}`, '');
+      await until('the verdict', async () => {
+        const { stdout } = await speak('squeue', '-h', '-o', '%i %r');
+        return stdout === '2 DependencyNeverSatisfied\n' ? true : undefined;
+      });
+      expect(await speak('scancel', '2')).toEqual({ code: 0, stdout: '', stderr: '' });
+      await until('an empty queue', async () => ((await speak('squeue', '-h')).stdout === '' ? true : undefined));
+    }
+  });
+
+  it('refuse in the same way', async () => {
+    agent.file('bare.sh', 'echo\n');
+    agent.file('good.sh', '#!/bin/sh\n');
+    for (const words of [['nosuch.sh'], ['bare.sh'], ['--nosuch=1', 'good.sh']]) {
+      const [theirs, mine] = [await real('sbatch', ...words), await ours('sbatch', ...words)];
+      expect([mine.code === 0, mine.stdout]).toEqual([theirs.code === 0, theirs.stdout]);
+      if (words[0] !== '--nosuch=1') expect(mine.stderr).toBe(theirs.stderr);
+      else expect(mine.stderr).toContain('--nosuch');
+    }
+  });
+
+  it('account for what has ended', async () => {
+    const { stdout } = await ours('sacct', '-P', '-o', 'JobID,JobName,State,ExitCode', '-j', '1,2');
+    expect(stdout).toMatch(
+      /^JobID\|JobName\|State\|ExitCode\n1\|named\|FAILED\|3:0\n1.batch\|batch\|FAILED\|3:0\n2\|wrap\|CANCELLED by \d+\|0:0\n$/,
+    );
+    expect((await ours('scontrol', 'show', 'job', '1')).stdout).toContain('JobState=FAILED');
+    expect((await ours('condor_history', '1', '-af', 'ExitCode')).stdout).toBe('3\n');
+  });
+});
