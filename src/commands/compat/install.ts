@@ -10,9 +10,8 @@ const MARK = '# Written by gryphus compat install.';
 
 export class CompatInstall extends GryphusCommand {
   static override summary = 'Write commands of Slurm and HTCondor that speak for this agent.';
-  static override description =
-    prose(`Writes small commands into DIRECTORY: sbatch, squeue, scancel, sacct, scontrol and
-sinfo; condor_submit, condor_q, condor_rm and others. Put the directory first in PATH, and tools that call these
+  static override description = prose(`Writes small commands into DIRECTORY: sbatch, squeue, scancel, sacct, scontrol,
+sinfo and srun (within a job); condor_submit, condor_q, condor_rm and others. Put the directory first in PATH, and tools that call these
 commands use Gryphus. An option that they do not know is an error.`);
   static override examples = [
     '<%= config.bin %> compat install ~/.local/gryphus-bin',

@@ -16,9 +16,9 @@ export interface Given {
 
 /**
  * Reads words as getopt_long does. `spec`: the options apart by blanks, each `-x|--long`, with `=` if it takes a value
- * (`=?`: only after an equals sign). An option that is not in it is refused.
+ * (`=?`: only after an equals sign). An option that is not in it is refused. `optionsFirst`: the first other word ends them.
  */
-export function getopt(spec: string, words: readonly string[]): Given {
+export function getopt(spec: string, words: readonly string[], optionsFirst = false): Given {
   const options = spec.split(/\s+/).map(rowOf);
   const values = new Map<string, string>();
   const rest: string[] = [];
@@ -36,7 +36,8 @@ export function getopt(spec: string, words: readonly string[]): Given {
       else values.set(option.name, '');
     } else if (word.startsWith('-') && word !== '-') {
       i = short(options, words, i, values);
-    } else rest.push(word);
+    } else if (optionsFirst) return { values, words: words.slice(i) };
+    else rest.push(word);
   }
   return { values, words: rest };
 }

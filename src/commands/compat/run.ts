@@ -17,14 +17,14 @@ export const CONDOR: Readonly<Record<string, readonly string[]>> = {
   condor_ssh_to_job: ['ssh'],
 };
 
-export const SLURM = ['sbatch', 'squeue', 'scancel', 'sacct', 'scontrol', 'sinfo'] as const;
+export const SLURM = ['sbatch', 'squeue', 'scancel', 'sacct', 'scontrol', 'sinfo', 'srun'] as const;
 
 /** Speaks as Slurm's command of this name. */
 export async function speak(command: string, words: readonly string[]): Promise<void> {
   const write = (text: string) => void process.stdout.write(text);
   const warn = (text: string) => void process.stderr.write(text);
   try {
-    if (words.some((word) => word === '--version' || word === '-V')) return write('slurm 22.05.8\n');
+    if (words[0] === '--version' || words[0] === '-V') return write('slurm 22.05.8\n');
     process.exitCode = await answer(command, words, write, warn);
   } catch (thrown) {
     const known = thrown instanceof Refused || thrown instanceof GryphusError;
@@ -43,6 +43,7 @@ async function answer(
   write: (text: string) => void,
   warn: (text: string) => void,
 ): Promise<number> {
+  if (command === 'srun') return (await import('./srun.ts')).srun(words);
   const { Gryphus } = await import('../../index.ts');
   const gryphus = await Gryphus.open({});
   try {
