@@ -60,7 +60,7 @@ describe('the java universe', { timeout: 120_000 }, () => {
     mkdirSync(bin);
     chmodSync(bin, 0o755);
     const tools = execFileSync('sh', ['-c', 'ls /usr/bin /bin | grep -v java'], { encoding: 'utf8' }).split('\n');
-    for (const tool of new Set(tools.filter((name) => /^[a-z0-9_.\[-]+$/.test(name))))
+    for (const tool of new Set(tools.filter((name) => /^[a-z0-9_.[-]+$/.test(name))))
       symlinkSync(`/usr/bin/${tool}`, join(bin, tool));
     agent.site('bare', {
       url: 'local',

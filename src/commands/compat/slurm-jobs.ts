@@ -127,6 +127,7 @@ function stateOf(ad: AdText): SlurmState {
       return 'COMPLETING';
     case 7:
       return 'SUSPENDED';
+    case undefined:
     default:
       return 'PENDING';
   }
