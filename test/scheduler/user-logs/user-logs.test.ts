@@ -94,6 +94,7 @@ describe('user logs', () => {
     mkdirSync(join(dir, 'later'));
     await settled();
     await logs.append(batch({ [paths.fifo]: 'd\n', [paths.missing]: 'd\n' }));
+    await settled();
     expect([content(paths.fifo), content(paths.missing)]).toEqual(['a\nb\nc\nd\n', 'a\nb\nc\nd\n']);
   });
 
