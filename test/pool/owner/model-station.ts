@@ -69,7 +69,7 @@ export class Station {
     };
     const machine = {
       policy: new Policy(POLICIES[policy]),
-      macros: { ...POLICY_MACROS, StartIdleTime: '120' },
+      macros: { ...POLICY_MACROS, StartIdleTime: '120', ContinueIdleTime: '100' },
       ad: { Requirements: 'START' },
       off: () => undefined,
       offer: () => false,

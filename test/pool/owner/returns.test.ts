@@ -11,7 +11,7 @@ it.each(['hunter', 'desktop', 'hunter-kill'] as const)(
     const world = new World(1988, policy);
     await world.run(RETURNS);
     expect(world.wrong).toEqual([]);
-    const least = RETURNS / 50;
+    const least = RETURNS / 100;
     for (const count of ['workerDeaths', 'managerDeaths', 'done', 'vacated'] as const)
       expect(world.counted[count], count).toBeGreaterThan(least);
   },
