@@ -78,6 +78,7 @@ async function load(): Promise<Config> {
         cred: { description: 'Credentials: what sites accept, and until when.' },
         alarm: { description: 'Alarms: what needs your attention.' },
         classad: { description: 'The ClassAd language.' },
+        pool: { description: 'This machine in the pool: on, off, and when its owner is away.' },
         compat: { description: 'Commands of other systems.' },
       },
       helpOptions: { flagSortOrder: 'none' as const },

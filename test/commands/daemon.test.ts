@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -6,12 +6,16 @@ import { parseUserLog } from '../../src/user-log/text.ts';
 import { ended, gryphus, start } from './cli.ts';
 
 let home: string;
+/** A directory that a job can read under any account. */
+let open: string;
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'gry-'));
+  open = mkdtempSync(join(tmpdir(), 'gry-'));
+  chmodSync(open, 0o755);
 });
 afterAll(async () => {
   await gryphus(['down'], { home });
-  rmSync(home, { recursive: true });
+  for (const dir of [home, open]) rmSync(dir, { recursive: true });
 });
 const run = (line: string | readonly string[], stdin?: string) =>
   gryphus(typeof line === 'string' ? line.split(' ') : line, { home, ...(stdin === undefined ? {} : { stdin }) });
@@ -59,7 +63,7 @@ queue in (a b c)
       join(home, 'long.sub'),
       `executable = /bin/sh
 transfer_executable = false
-arguments = "-c 'echo begun; while [ ! -e ${home}/go ]; do sleep 0.2; done; echo gone'"
+arguments = "-c 'echo begun; while [ ! -e ${open}/go ]; do sleep 0.2; done; echo gone'"
 output = long.$(Process).out
 hold = true
 queue 2
@@ -104,7 +108,7 @@ queue 2
         )
       ).stdout,
     ).toMatch(new RegExp(`^ +${cluster}\\.0 .* R  0 +[\\d.]+ sh -c`, 'm'));
-    writeFileSync(join(home, 'go'), '');
+    writeFileSync(join(open, 'go'), '');
     expect(await whole).toEqual({ stdout: 'begun\ngone\n', stderr: '', exit: 0 });
 
     expect(await run(['rm', '--constraint', `ClusterId == ${cluster} && JobStatus == 5`])).toMatchObject({

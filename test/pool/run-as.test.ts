@@ -32,7 +32,7 @@ const find = (name: string) => (name === 'slot1_1' ? SLOT : accountOf(name));
 
 describe('the account of a job', () => {
   const users = (runAs: string, more: Partial<ConstructorParameters<typeof JobUsers>[0]> = {}) =>
-    new JobUsers({ runAs: () => runAs, isRoot: true, path: process.env['PATH'], find, ...more });
+    new JobUsers({ runAs: () => runAs, isRoot: true, self: 'root', path: process.env['PATH'], find, ...more });
   const chosen = (runAs: string, owner?: string, used: readonly number[] = []) => {
     const choice = users(runAs).choose(owner, new Set(used));
     return 'refusal' in choice ? choice.refusal : choice.user?.name;
@@ -100,7 +100,13 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
       scripts: SCRIPTS,
       sharesHome: true,
       accounts: new Accounts(
-        new JobUsers({ runAs: () => runAs, isRoot: true, path: process.env['PATH'], find: slots ? find : accountOf }),
+        new JobUsers({
+          runAs: () => runAs,
+          isRoot: true,
+          self: 'root',
+          path: process.env['PATH'],
+          find: slots ? find : accountOf,
+        }),
         execute,
       ),
       containers: new Containers({ dir: worker, env: {}, environment: {}, log: () => undefined }),

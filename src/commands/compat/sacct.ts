@@ -4,7 +4,7 @@ import { getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
 
 const SPEC =
-  '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format= -j|--jobs= -u|--user= -a|--allusers -S|--starttime= -E|--endtime= -s|--state= --name= -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter= --units=';
+  '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format= -j|--jobs= -u|--user= -a|--allusers -S|--starttime= -s|--state= --name= -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter=';
 
 interface Field {
   /** Negative: to the left. */

@@ -3,7 +3,7 @@ import { type Given, getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
 
 const SPEC =
-  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account=';
+  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -a|--all --me --local -A|--account=';
 
 const USUAL = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
 const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';

@@ -31,6 +31,8 @@ export interface JobUsersOptions {
   readonly runAs: () => string;
   /** Whether the worker may change users. */
   readonly isRoot: boolean;
+  /** The worker's own account. */
+  readonly self: string;
   /** The worker's own PATH. */
   readonly path: string | undefined;
   readonly find?: (name: string) => Account | undefined;
@@ -55,9 +57,13 @@ export class JobUsers {
     return this.#options.isRoot && this.#options.runAs() !== 'root';
   }
 
-  /** `owner`: who submitted the job. `used`: user ids of jobs that are here. */
-  choose(owner: string | undefined, used: ReadonlySet<number>): Choice {
+  /**
+   * `owner`: who submitted the job. `used`: user ids of jobs that are here. `inPlace`: it is a task of `gryphus map` in
+   * the directory of its owner, who asked for it to work there.
+   */
+  choose(owner: string | undefined, used: ReadonlySet<number>, inPlace = false): Choice {
     if (!this.active) return {};
+    if (inPlace && owner === this.#options.self && this.#options.runAs() === 'owner') return {};
     if (this.#setpriv === undefined)
       return { refusal: 'its worker belongs to root and finds no setpriv (util-linux) to run jobs as somebody else' };
     const runAs = this.#options.runAs();

@@ -188,11 +188,12 @@ export class Startd {
     if (behind === 'waits') return;
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
     const kind = this.#kinds.get(start.kind);
-    const account = this.#options.accounts?.choose(start.ad, kind?.ad, this.#runs.values()) ?? {};
+    const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
+    const inPlace = 'base' in start.spec && base?.shared !== undefined;
+    const account = this.#options.accounts?.choose(start.ad, kind?.ad, this.#runs.values(), inPlace) ?? {};
     const closed = this.#draining ?? this.#options.owner?.refusal ?? refusalIn(account);
     const no = (this.space.kb < LEAST_KB ? NO_SPACE : closed) ?? this.#claims.admit(start, kind?.ad);
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
-    const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not arrived');
     const spec = 'base' in start.spec ? derived(base, start.spec) : start.spec;
     const record = recordOf(start, spec, account, this.#options.sharesHome, 'base' in start.spec);

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -211,6 +212,7 @@ function accountsOf(
   const users = new JobUsers({
     runAs: () => machine.runAs,
     isRoot: process.getuid?.() === 0,
+    self: userInfo().username,
     path: environment['PATH'],
   });
   return new Accounts(users, new ExecuteDir({ configured: execute, workerDir: dir, instance }));
