@@ -110,6 +110,7 @@ describe('help', () => {
     expect([...topics.matchAll(/^ {2}(\S+)/gm)].map((found) => found[1])).toEqual([
       'alarm',
       'classad',
+      'compat',
       'cred',
       'dag',
       'glidein',

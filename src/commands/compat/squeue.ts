@@ -3,7 +3,7 @@ import { type Given, getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
 
 const SPEC =
-  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -a|--all --me --local -A|--account=';
+  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account=';
 
 const USUAL = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
 const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
@@ -106,10 +106,30 @@ export async function squeue(gryphus: Gryphus, words: readonly string[], write: 
     if (wanted(job)) found.push(job);
   }
   if (named !== undefined && seen === 0) await mustExist(gryphus, jobs ?? '');
-  const rows = values.has('array') ? found : joined(found);
+  const order = ordered(found, values.get('sort') ?? '', now);
+  const rows = values.has('array') ? order : joined(order);
   const text = rows.map((job) => line(columns, ([, value]) => value(job, now)));
   if (!values.has('noheader')) text.unshift(line(columns, ([head]) => head));
   if (text.length > 0) write(`${text.join('\n')}\n`);
+}
+
+const BY_VALUE = new Intl.Collator('en', { numeric: true });
+
+/** In the order of `--sort`: letters of `--format`, `-` before those that descend. */
+function ordered(jobs: readonly SlurmJob[], sort: string, now: number): readonly SlurmJob[] {
+  const keys = [...sort.matchAll(/([+-]?)([A-Za-z])|[^,\s]/g)].map(([whole, sign, letter = '']) => {
+    const field = FIELDS[letter];
+    if (field === undefined) throw new Refused(`the sort field ${whole} is not known here`);
+    return { value: field[1], sign: sign === '-' ? -1 : 1 };
+  });
+  if (keys.length === 0) return jobs;
+  return jobs.toSorted((a, b) => {
+    for (const { value, sign } of keys) {
+      const order = sign * BY_VALUE.compare(value(a, now), value(b, now));
+      if (order !== 0) return order;
+    }
+    return 0;
+  });
 }
 
 function wantedBy({ values }: Given): (job: SlurmJob) => boolean {
