@@ -52,6 +52,12 @@ export class Configuration {
     return new MachineOwner(this.paths);
   }
 
+  /** Checks this machine step by step for what the agent needs. Starts and changes nothing. */
+  async *examine(): AsyncGenerator<CheckStep> {
+    const { examine } = await import('./doctor.ts');
+    yield* examine(this.paths);
+  }
+
   /** All sites by name. */
   sites(): Promise<ReadonlyMap<string, SiteRecord>> {
     return loadSites(this.paths);

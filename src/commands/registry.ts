@@ -15,6 +15,7 @@ import { DagLint } from './dag/lint.ts';
 import { DagStatusCommand } from './dag/status.ts';
 import { DagSubmit } from './dag/submit.ts';
 import { DagThrottle } from './dag/throttle.ts';
+import { Doctor } from './doctor.ts';
 import { Down } from './down.ts';
 import { Edit } from './edit.ts';
 import { GlideinList } from './glidein/list.ts';
@@ -111,6 +112,7 @@ export const COMMANDS = {
   up: Up,
   down: Down,
   status: Status,
+  doctor: Doctor,
   completion: Completion,
   api: Api,
   'classad:eval': ClassadEval,
