@@ -48,7 +48,7 @@ describe('an ordinary job, in the pool of this machine', () => {
       const said = await agent.ok('why', String(cluster));
       return said.includes('too small') ? said : undefined;
     });
-    expect(why).toMatch(/1 worker: too small: the job requests \d+ MB of memory of \d+\./);
+    expect(why).toMatch(/1 worker: too small: the job requests \d+ MB of memory \(\d+ in all\)\./);
     await agent.ok('edit', String(cluster), 'RequestMemory', '64');
     await agent.ok('wait', '--timeout', '60', String(cluster));
     expect(await one(cluster)).toMatchObject({ JobStatus: 4, NumJobStarts: 1 });

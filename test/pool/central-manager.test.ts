@@ -489,13 +489,13 @@ describe('the central manager', () => {
     world.centralManager.hear(ending, { t: 'ad', ad: { TimeToLive: '80' } }, Buffer.alloc(0));
     expect(why(9).lines).toEqual([
       '1 worker: only 80 s of its allocation are left.',
-      '1 worker: busy with other jobs (1 core of 0 free).',
+      '1 worker: busy with other jobs: the job requests 1 core (0 free).',
       '2 jobs like it are waiting; for them the pool has 0 slots free and 2 that are in use: 2 slots short.',
     ]);
     world.centralManager.hear(ending, { t: 'ad', ad: { TimeToLive: '9000' } }, Buffer.alloc(0));
     expect(why(9)).toEqual({
       lines: [
-        '2 workers: busy with other jobs (1 core of 0 free).',
+        '2 workers: busy with other jobs: the job requests 1 core (0 free).',
         '2 jobs like it are waiting; for them the pool has 0 slots free and 4 that are in use: 2 slots short.',
       ],
     });

@@ -275,7 +275,7 @@ queue
       const { stdout } = await agent.run(['why', String(cluster)]);
       return stdout.includes('1 worker') ? stdout : undefined;
     });
-    expect(why).toContain('1 worker: too small: the job requests 64 cores of 3.');
+    expect(why).toContain('1 worker: too small: the job requests 64 cores (3 in all).');
     await agent.ok('rm', String(cluster));
   }, 60_000);
 

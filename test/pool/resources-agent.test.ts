@@ -32,7 +32,7 @@ describe('resources with names of the user’s choice', () => {
       const said = await agent.ok('why', `${cluster}.2`);
       return said.includes('busy') ? said : undefined;
     });
-    expect(why).toMatch(/1 worker: busy with other jobs \(1 licenses of 0 free\)/);
+    expect(why).toMatch(/1 worker: busy with other jobs: the job requests 1 licenses \(0 free\)/);
     const ads = await slots();
     expect(ads.find((ad) => ad['PartitionableSlot'])).toMatchObject({ Licenses: 0, TotalLicenses: 2 });
     const taken = ads.filter((ad) => ad['DynamicSlot']).map((ad) => Number(ad['Licenses']));
@@ -48,7 +48,8 @@ describe('resources with names of the user’s choice', () => {
     await until(
       'the reason',
       async () =>
-        (await agent.ok('why', `${cluster}.0`)).includes('too small: the job requests 3 licenses of 2') || undefined,
+        (await agent.ok('why', `${cluster}.0`)).includes('too small: the job requests 3 licenses (2 in all)') ||
+        undefined,
     );
     agent.config('[pool]\ncpus = 4\n[pool.resources]\nLicenses = 3\n');
     await until('it to end', async () => (await states(cluster))[0] === 4 || undefined);

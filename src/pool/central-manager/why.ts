@@ -143,8 +143,8 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   const owner = readString({ get: (name) => worker.texts[name] ?? undefined }, 'GryphusOwner');
   if (owner !== undefined) return owner;
   const short = shortOf(kind.size, freeNow(worker));
-  const never = shortOf(kind.size, worker.size);
-  if (never !== undefined) return `too small: the job requests ${never.replace(' free', '')}`;
+  const never = shortOf(kind.size, worker.size, 'in all');
+  if (never !== undefined) return `too small: the job requests ${never}`;
   const contained = runtimeMissing(kind, worker);
   if (contained !== undefined) return contained;
   const matchmaker = new Matchmaker();
@@ -154,7 +154,7 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   if (!matchmaker.accepts(machine, kind.ad)) return NOT_TAKEN;
   if (!lasts(kind, worker))
     return `only ${timeLeft(worker)} s of its allocation are left${kind.seen > 0 ? `, and such jobs take ${Math.ceil(kind.mean)} s` : ''}`;
-  if (short !== undefined) return `busy with other jobs (${short})`;
+  if (short !== undefined) return `busy with other jobs: the job requests ${short}`;
   if (collector.refuses(worker, kind)) return 'it refused the job a moment ago';
   return 'free: the job is about to start';
 }

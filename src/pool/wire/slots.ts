@@ -62,9 +62,9 @@ function othersOf({ others }: Size, { others: b = {} }: Size, sign: 1 | -1): Pic
 
 export const NOTHING: Size = { cpus: 0, memoryMb: 0, diskKb: 0, gpus: 0 };
 
-/** The first resource that does not fit, as text for users: `8 cores of 4 free`. */
-export function shortOf(wanted: Size, free: Size): string | undefined {
-  const of = (much: number) => `of ${Math.max(0, much)} free`;
+/** The first resource that does not fit, as text for users: `8 cores (4 free)`. */
+export function shortOf(wanted: Size, free: Size, what: 'free' | 'in all' = 'free'): string | undefined {
+  const of = (much: number) => `(${Math.max(0, much)} ${what})`;
   if (wanted.cpus > free.cpus) return `${counted(wanted.cpus, 'core')} ${of(free.cpus)}`;
   if (wanted.memoryMb > free.memoryMb) return `${wanted.memoryMb} MB of memory ${of(free.memoryMb)}`;
   if (wanted.diskKb > free.diskKb) return `${wanted.diskKb} KB of disk ${of(free.diskKb)}`;
