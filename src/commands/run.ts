@@ -6,6 +6,7 @@ import { goesOn, GryphusCommand, prose } from './command.ts';
 
 export class Run extends GryphusCommand {
   static override strict = false;
+  static override usage = 'run [--site <site> | --pool] [FLAGS] -- COMMAND [ARGUMENTS...]';
   static override summary = 'Run one command as a job, with its output here.';
   static override description =
     prose(`Submits COMMAND with its arguments, which arrive unchanged; shows standard output and error while it runs, and ends with its

@@ -2,6 +2,7 @@ import { ERRORS } from '../../errors.ts';
 
 /** What a page needs to know about a command; an oclif command class has it all. */
 export interface Documented {
+  readonly usage?: unknown;
   readonly summary?: string | undefined;
   readonly description?: string | undefined;
   readonly examples?: readonly unknown[] | undefined;
@@ -35,7 +36,7 @@ export function commandPage(id: string, command: Documented): string {
   ];
   const sections = [
     `# ${name}\n\n${command.summary ?? ''}`,
-    `## Synopsis\n\n    ${synopsis.join(' ')}`,
+    `## Synopsis\n\n    ${typeof command.usage === 'string' ? `gryphus ${command.usage}` : synopsis.join(' ')}`,
     ...(command.description === undefined ? [] : [`## Description\n\n${command.description.trim()}`]),
     ...(args.length === 0
       ? []
