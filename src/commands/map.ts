@@ -1,13 +1,16 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
-import type { Gryphus, MapTask } from '../index.ts';
+import type { Gryphus, MapResult, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
-import { MapCommandLine, MapName } from './map-words.ts';
+import { JobLog } from './map-joblog.ts';
+import { InOrder, tagged } from './map-output.ts';
+import { type Files, filesOf, plan } from './map-plan.ts';
+import { ResultFiles } from './map-results.ts';
+import type { MapName } from './map-words.ts';
 import { ProgressLine } from './show/progress.ts';
 
 /** The exit status if more tasks than this failed (as in GNU parallel). */
@@ -77,6 +80,13 @@ this directory. A task that did not make a file of --return has failed.`);
     }),
     tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
     'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
+    joblog: Flags.string({
+      helpValue: '<file>',
+      summary: 'Write a line for each task that has ended; with + before the name, add to those that are there.',
+    }),
+    results: Flags.string({ helpValue: '<dir>', summary: 'Also write outputs to DIR/1/VALUE/stdout and stderr.' }),
+    resume: Flags.boolean({ summary: 'Skip the tasks that --joblog (or --results) has, by their number.' }),
+    'resume-failed': Flags.boolean({ summary: 'As --resume, but run those again that failed.' }),
     summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
   };
 
@@ -88,22 +98,23 @@ this directory. A task that did not make a file of --return has failed.`);
     const how = plan(args.command);
     const files = filesOf(flags);
     const inputs = inputsOf(given, { nul: flags.null, columns: separator(flags.colsep) });
+    const { log, kept, skip } = records(flags);
+    const rows = numbered(inputs, skip);
     if (flags['dry-run']) {
-      let number = 0;
-      for await (const row of inputs) process.stdout.write(`${how.line(row, ++number)}\n`);
+      for await (const { row, number } of rows) process.stdout.write(`${how.line(row, number)}\n`);
       return;
     }
     let failed = 0;
     let done = 0;
     const begun = performance.now();
     const progress = new ProgressLine();
-    const order = new InOrder(flags['keep-order'], (one) => {
-      const tag = flags.tag ? `${one.of.join(' ')}\t` : '';
+    const order = new InOrder<MapResult<Numbered>>(flags['keep-order'], (one) => {
+      const tag = flags.tag ? `${one.of.row.join(' ')}\t` : '';
       if (one.stdout.length > 0) process.stdout.write(tagged(one.stdout, tag));
       if (one.stderr.length > 0) process.stderr.write(tagged(one.stderr, tag));
     });
     await this.withGryphus(flags, async (gryphus) => {
-      const results = gryphus.map(made(inputs, how.words, files), {
+      const results = gryphus.map(made(rows, how.words, files), {
         executable: how.executable,
         retries: flags.retries,
         signal,
@@ -124,7 +135,9 @@ this directory. A task that did not make a file of --return has failed.`);
           done++;
           const problem = end.kind === 'by-site' ? end.message : result.problem;
           if (end.kind !== 'exited' || end.code !== 0 || problem !== undefined) failed++;
-          if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.join(' ')}: ${problem}\n`);
+          if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.row.join(' ')}: ${problem}\n`);
+          log?.add(result.of.number, how.line(result.of.row, result.of.number), result);
+          kept?.add(result.of.number, result.of.row, result);
           order.take(result);
           // At a terminal, the tasks' own output shows how far they are.
           if (!process.stdout.isTTY)
@@ -134,6 +147,7 @@ this directory. A task that did not make a file of --return has failed.`);
       } finally {
         clearTimeout(nobody);
         progress.clear();
+        log?.close();
       }
     });
     if (done === 0 && !signal.aborted) process.stderr.write('gryphus: there was no input, so nothing was run.\n');
@@ -166,80 +180,60 @@ async function sayIfNobody(
   process.stderr.write(`gryphus: ${why}`);
 }
 
-/** Files carried to the tasks and back. */
-interface Files {
-  readonly common: readonly string[];
-  readonly own: readonly MapName[];
-  readonly back: readonly MapName[];
-  readonly anywhere: boolean;
+/** The inputs of a task, and its number, from 1. */
+interface Numbered {
+  readonly row: readonly string[];
+  readonly number: number;
 }
 
-function filesOf(flags: {
-  readonly input?: readonly string[] | undefined;
-  readonly transferfile?: readonly string[] | undefined;
-  readonly return?: readonly string[] | undefined;
-  readonly anywhere: boolean;
-}): Files {
-  const { input = [], transferfile = [], return: back = [] } = flags;
-  const [own, common] = [true, false].map((places) => input.filter((name) => new MapName(name).hasPlaces === places));
-  return {
-    common: common ?? [],
-    own: [...transferfile, ...(own ?? [])].map((name) => new MapName(name)),
-    back: back.map((name) => new MapName(name)),
-    anywhere: flags.anywhere || input.length + transferfile.length + back.length > 0,
-  };
-}
-
-interface Written {
-  readonly of: readonly string[];
-  readonly index: number;
-  readonly stdout: Buffer;
-  readonly stderr: Buffer;
-}
-
-/** Passes results on as they arrive, or in the order of their inputs. */
-class InOrder {
-  readonly #waiting = new Map<number, Written>();
-  readonly #keep: boolean;
-  readonly #write: (one: Written) => void;
-  #next = 0;
-
-  constructor(keep: boolean, write: (one: Written) => void) {
-    this.#keep = keep;
-    this.#write = write;
-  }
-
-  take(one: Written): void {
-    if (!this.#keep) return this.#write(one);
-    this.#waiting.set(one.index, one);
-    for (let next = this.#waiting.get(this.#next); next; next = this.#waiting.get(this.#next)) {
-      this.#waiting.delete(this.#next++);
-      this.#write(next);
-    }
+async function* numbered(
+  inputs: AsyncIterable<readonly string[]>,
+  skip: (one: Numbered) => boolean,
+): AsyncGenerator<Numbered> {
+  let number = 0;
+  for await (const row of inputs) {
+    const one = { row, number: ++number };
+    if (!skip(one)) yield one;
   }
 }
 
 async function* made(
-  inputs: AsyncIterable<readonly string[]>,
+  rows: AsyncIterable<Numbered>,
   words: (inputs: readonly string[], number: number) => readonly string[],
   { own, back }: Files,
-): AsyncGenerator<MapTask<readonly string[]>> {
-  let number = 0;
-  for await (const row of inputs) {
-    number++;
+): AsyncGenerator<MapTask<Numbered>> {
+  for await (const of of rows) {
+    const { row, number } = of;
     const names = (all: readonly MapName[]) => all.map((name) => name.of(row, number));
-    yield { args: words(row, number), of: row, inputs: names(own), outputs: names(back) };
+    yield { args: words(row, number), of, inputs: names(own), outputs: names(back) };
   }
 }
 
-/** Tags each line of a task's output, whatever bytes it contains. */
-function tagged(output: Buffer, tag: string): Buffer {
-  if (tag === '') return output;
-  const bytes = Buffer.from(tag).toString('latin1');
-  return Buffer.from(
-    output.toString('latin1').replaceAll(/(?<![^\n])(?=[^])/g, () => bytes),
-    'latin1',
-  );
+interface Records {
+  readonly log: JobLog | undefined;
+  readonly kept: ResultFiles | undefined;
+  readonly skip: (one: Numbered) => boolean;
+}
+
+/** What is written down of the tasks, and which of them it says need not run. */
+function records(flags: {
+  readonly joblog?: string | undefined;
+  readonly results?: string | undefined;
+  readonly resume: boolean;
+  readonly 'resume-failed': boolean;
+  readonly 'dry-run': boolean;
+}): Records {
+  const { joblog, results, resume, 'resume-failed': failed } = flags;
+  if (failed && joblog === undefined) throw new GryphusError('usage', '--resume-failed needs --joblog FILE.');
+  if (resume && joblog === undefined && results === undefined)
+    throw new GryphusError('usage', '--resume needs --joblog FILE or --results DIR.');
+  const again = failed ? 'successful' : resume ? 'all' : undefined;
+  const kept = results === undefined ? undefined : new ResultFiles(results);
+  // A dry run may look, but writes nothing.
+  const logs = joblog !== undefined && (!flags['dry-run'] || (again !== undefined && existsSync(joblog)));
+  const log = logs ? new JobLog(joblog, again) : undefined;
+  if (log !== undefined) return { log, kept, skip: ({ number }) => log.has(number) };
+  return { log, kept, skip: ({ row }) => resume && kept?.has(row) === true };
 }
 
 function separator(given: string | undefined): RegExp | undefined {
@@ -249,31 +243,6 @@ function separator(given: string | undefined): RegExp | undefined {
   } catch (cause) {
     throw new GryphusError('usage', `--colsep: ${JSON.stringify(given)} is not a regular expression.`, { cause });
   }
-}
-
-/** If all words are like this, no shell is needed. */
-const PLAIN = /^[A-Za-z0-9_./:@%+,{}-]+$/;
-
-type Words<T> = (inputs: readonly string[], number: number) => T;
-
-/** The program, and how its arguments are made from the inputs of a task. */
-function plan(given: string): { executable: string; words: Words<readonly string[]>; line: Words<string> } {
-  const command = given.trim();
-  const [program = '', ...rest] = command.split(/[ \t]+/);
-  if (program === '') throw new GryphusError('usage', 'The command is empty.');
-  const commandLine = new MapCommandLine(command);
-  const line: Words<string> = (inputs, number) => commandLine.line(inputs, number);
-  const path = [program, ...rest].every((word) => PLAIN.test(word)) ? found(program) : undefined;
-  if (path === undefined)
-    return { executable: '/bin/sh', line, words: (inputs, number) => ['-c', line(inputs, number)] };
-  return { executable: path, line, words: (inputs, number) => commandLine.words(inputs, number).slice(1) };
-}
-
-/** Finds a system program, which has the same path on every worker. */
-function found(program: string): string | undefined {
-  if (program.includes('{')) return undefined;
-  if (program.includes('/')) return program.startsWith('/') && existsSync(program) ? program : undefined;
-  return ['/usr/bin', '/bin'].map((dir) => join(dir, program)).find((path) => existsSync(path));
 }
 
 /** The part of the user's environment that makes sense on every worker. */

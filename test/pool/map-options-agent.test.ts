@@ -1,0 +1,127 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestAgent } from '../agent/agent.ts';
+
+describe('GNU parallel’s options of a map', () => {
+  let agent: TestAgent;
+  beforeAll(async () => {
+    agent = new TestAgent();
+    agent.config('[pool]\ncpus = 2\n');
+    await agent.ok('up');
+  }, 60_000);
+  afterAll(() => agent.end());
+
+  const lines = (name: string) => agent.read(name).trimEnd().split('\n');
+  /** Seq, Exitval, Signal and Command of the log's lines, sorted. */
+  const logged = (name: string) =>
+    lines(name)
+      .slice(1)
+      .map((line) => line.split('\t'))
+      .map((fields) => [fields[0], ...fields.slice(6)].join(' '))
+      .sort();
+  const usage = async (words: readonly string[], first: string) => {
+    const { code, stderr } = await agent.run(['map', ...words, 'true', ':::', 'a']);
+    expect(stderr.split('\n')[0]).toBe(`gryphus: ${first}`);
+    expect(code).toBe(2);
+  };
+
+  it('--joblog has a line for each task that ended, and --resume runs the others', async () => {
+    const command = 'echo {} >>ran; case {} in k) kill -9 $$;; esac; exit {}';
+    const first = await agent.run(['map', '--joblog', 'log', command, ':::', '0', '3', 'k']);
+    expect(first.code).toBe(2);
+    expect(lines('log')[0]).toBe('Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand');
+    for (const line of lines('log').slice(1)) expect(line).toMatch(/^\d\t\S+\t\d{10}\.\d{3}\t +\d+\.\d{3}\t0\t0\t/);
+    const of = (input: string) => command.replaceAll('{}', input);
+    const all = [`1 0 0 ${of('0')}`, `2 3 0 ${of('3')}`, `3 0 9 ${of('k')}`];
+    expect(logged('log')).toEqual(all);
+    // As if it had been killed while it wrote the third line.
+    agent.file('cut', agent.read('log').trimEnd().split('\n').slice(0, 3).join('\n') + '\n3\tho');
+    const seen = lines('cut')
+      .slice(1, 3)
+      .map((line) => line.split('\t')[0]);
+    const before = lines('ran').length;
+    const dry = await agent.ok(
+      'map',
+      '--joblog',
+      'cut',
+      '--resume',
+      '--dry-run',
+      'echo {#}.{}',
+      ':::',
+      '0',
+      '3',
+      'k',
+      '0',
+    );
+    expect(dry.split('\n').slice(0, -1)).toEqual(
+      ['1.0', '2.3', '3.k', '4.0'].filter((one) => !seen.includes(one[0])).map((one) => `echo ${one}`),
+    );
+    await agent.run(['map', '--joblog', 'cut', '--resume', command, ':::', '0', '3', 'k', '0']);
+    expect(lines('ran').length - before).toBe(2);
+    expect(logged('cut')).toEqual([...all, `4 0 0 ${of('0')}`]);
+    await agent.run([
+      'map',
+      '--joblog',
+      'cut',
+      '--resume-failed',
+      'echo {#}{} >>again',
+      ':::',
+      '0',
+      '3',
+      'k',
+      '0',
+      '1',
+    ]);
+    expect(lines('again').sort()).toEqual(['23', '3k', '51']);
+    expect(lines('cut')).toHaveLength(8);
+    await agent.ok('map', '--joblog', '+cut', 'true', ':::', 'x');
+    expect(lines('cut')).toHaveLength(9);
+    await agent.ok('map', '--joblog', 'cut', 'true', ':::', 'x');
+    expect(lines('cut')).toHaveLength(2);
+  }, 60_000);
+
+  it('refuses --resume without a log, and a file that is none', async () => {
+    await usage(['--resume'], '--resume needs --joblog FILE or --results DIR.');
+    await usage(['--resume-failed'], '--resume-failed needs --joblog FILE.');
+    agent.file('notes', 'milk\n');
+    const { code, stderr } = await agent.run(['map', '--joblog', 'notes', '--resume', 'true', ':::', 'a']);
+    expect(stderr).toMatch(/^gryphus: Line 1 of "notes" is not one of a job log\.\n {2}→ /);
+    expect(code).toBe(65);
+    expect(agent.read('notes')).toBe('milk\n');
+  }, 60_000);
+
+  it('--results keeps the outputs of each task under its inputs', async () => {
+    const long = 'é'.repeat(200);
+    const inputs = ['a b', 'x/y\\z', '..', '', long, `${long}x`];
+    const command = 'printf %s {1}; echo {2} >&2; exit {2}';
+    const said = await agent.run(['map', '--results', 'out', command, ':::', ...inputs, ':::', '0', '7']);
+    expect(said.code).toBe(inputs.length);
+    const one = (name: string, code: string, file: string) => agent.read(`out/1/${name}/2/${code}/${file}`);
+    for (const [i, name] of ['a b', 'x\\_y\\\\z', '\\..', '\\'].entries()) {
+      expect(one(name, '7', 'stdout')).toBe(inputs[i]);
+      expect(one(name, '7', 'stderr')).toBe('7\n');
+      expect(one(name, '7', 'seq')).toBe(String(2 * i + 2));
+    }
+    expect(existsSync(join(agent.work, 'out/stdout'))).toBe(false);
+    const dry = await agent.ok(
+      'map',
+      '--results',
+      'out',
+      '--resume',
+      '--dry-run',
+      command,
+      ':::',
+      'new',
+      ...inputs,
+      ':::',
+      '0',
+    );
+    expect(dry).toBe(`${command.replaceAll('{1}', 'new').replaceAll('{2}', '0')}\n`);
+    await usage(['--results', 'out.csv'], '--results writes a directory, and "out.csv" names a table.');
+    const { stderr, code } = await agent.run(['map', '--results', 'log/x', 'true', ':::', 'a']);
+    expect(stderr).toMatch(/^gryphus: Cannot write "log\/x\/1\/a": /);
+    expect(code).toBe(73);
+    expect(readFileSync(join(agent.work, 'log'), 'utf8')).not.toBe('');
+  }, 60_000);
+});
