@@ -41,7 +41,11 @@ export interface MapRequest {
   readonly retries?: number;
   /** The most tasks that run at once; default: as many as there are slots. */
   readonly atOnce?: number;
+  /** Seconds after which a task is ended, and has failed. */
+  readonly timeout?: number;
   readonly signal?: AbortSignal;
+  /** Once aborted, no further task is started; those that run are waited for. */
+  readonly enough?: AbortSignal;
 }
 
 /** One task: the arguments after the program's own, and its own files in a map that runs `anywhere`. */
@@ -104,10 +108,12 @@ export async function* mapOverPool<T>(
       env: request.env ?? {},
       inputs,
       joinStderr: false,
+      ...(request.timeout === undefined ? {} : { walltimeSeconds: request.timeout }),
       ...(anywhere ? {} : { shared: { cwd, executable: request.executable } }),
     },
     ...(request.atOnce === undefined ? {} : { window: request.atOnce }),
     ...(request.signal === undefined ? {} : { signal: request.signal }),
+    ...(request.enough === undefined ? {} : { enough: request.enough }),
   });
 }
 

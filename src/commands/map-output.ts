@@ -18,6 +18,12 @@ export class InOrder<T extends { readonly index: number }> {
       this.#write(next);
     }
   }
+
+  /** Nothing more comes: passes on what waits for others. */
+  end(): void {
+    for (const [, one] of [...this.#waiting].sort(([a], [b]) => a - b)) this.#write(one);
+    this.#waiting.clear();
+  }
 }
 
 /** Tags each line of a task's output, whatever bytes it contains. */

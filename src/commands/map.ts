@@ -1,15 +1,18 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
 import type { Gryphus, MapResult, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import { inputsOf, inputWords } from './map-inputs.ts';
+import { Halt, haltRule } from './map-halt.ts';
 import { JobLog } from './map-joblog.ts';
 import { InOrder, tagged } from './map-output.ts';
 import { type Files, filesOf, plan } from './map-plan.ts';
 import { ResultFiles } from './map-results.ts';
+import { secondsOf } from './map-seconds.ts';
 import type { MapName } from './map-words.ts';
 import { ProgressLine } from './show/progress.ts';
 
@@ -87,6 +90,17 @@ this directory. A task that did not make a file of --return has failed.`);
     results: Flags.string({ helpValue: '<dir>', summary: 'Also write outputs to DIR/1/VALUE/stdout and stderr.' }),
     resume: Flags.boolean({ summary: 'Skip the tasks that --joblog (or --results) has, by their number.' }),
     'resume-failed': Flags.boolean({ summary: 'As --resume, but run those again that failed.' }),
+    halt: Flags.string({
+      aliases: ['halt-on-error'],
+      helpValue: '<when>',
+      summary:
+        'Stop early: now,fail=1 (also what runs), soon,fail=3, now,success=1, soon,done=9, soon,fail=20%, never.',
+    }),
+    timeout: Flags.string({ helpValue: '<time>', summary: 'End each task after so long: seconds, or as in 1h30m.' }),
+    delay: Flags.string({
+      helpValue: '<time>',
+      summary: 'Wait so long after giving a task to the pool, before the next.',
+    }),
     summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
   };
 
@@ -98,12 +112,19 @@ this directory. A task that did not make a file of --return has failed.`);
     const how = plan(args.command);
     const files = filesOf(flags);
     const inputs = inputsOf(given, { nul: flags.null, columns: separator(flags.colsep) });
+    const rule = haltRule(flags.halt);
+    const timeout = secondsOf('--timeout', flags.timeout);
+    const delay = secondsOf('--delay', flags.delay);
     const { log, kept, skip } = records(flags);
     const rows = numbered(inputs, skip);
     if (flags['dry-run']) {
       for await (const { row, number } of rows) process.stdout.write(`${how.line(row, number)}\n`);
       return;
     }
+    const all = rule?.percent ? await collected(rows) : undefined;
+    const halt = new Halt(rule, all?.length);
+    const enough = new AbortController();
+    const over = new AbortController();
     let failed = 0;
     let done = 0;
     const begun = performance.now();
@@ -114,14 +135,17 @@ this directory. A task that did not make a file of --return has failed.`);
       if (one.stderr.length > 0) process.stderr.write(tagged(one.stderr, tag));
     });
     await this.withGryphus(flags, async (gryphus) => {
-      const results = gryphus.map(made(rows, how.words, files), {
+      const given = spaced(all ?? rows, delay, AbortSignal.any([signal, enough.signal, over.signal]));
+      const results = gryphus.map(made(given, how.words, files), {
         executable: how.executable,
         retries: flags.retries,
         signal,
+        enough: enough.signal,
         env: environment(),
         ...(flags.cpus === undefined ? {} : { cpus: flags.cpus }),
         ...(flags.memory === undefined ? {} : { memory: flags.memory }),
         ...(flags.jobs === undefined ? {} : { atOnce: flags.jobs }),
+        ...(timeout === undefined ? {} : { timeout }),
         ...(flags.requirements === undefined ? {} : { requirements: flags.requirements }),
         inputs: files.common,
         anywhere: files.anywhere,
@@ -134,7 +158,8 @@ this directory. A task that did not make a file of --return has failed.`);
           const { how: end } = result.ending;
           done++;
           const problem = end.kind === 'by-site' ? end.message : result.problem;
-          if (end.kind !== 'exited' || end.code !== 0 || problem !== undefined) failed++;
+          const status = statusOf(result);
+          if (status !== 0) failed++;
           if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.row.join(' ')}: ${problem}\n`);
           log?.add(result.of.number, how.line(result.of.row, result.of.number), result);
           kept?.add(result.of.number, result.of.row, result);
@@ -142,10 +167,19 @@ this directory. A task that did not make a file of --return has failed.`);
           // At a terminal, the tasks' own output shows how far they are.
           if (!process.stdout.isTTY)
             progress.show(`${counted(done, 'task')} done${failed > 0 ? `, ${failed} failed` : ''}`);
+          const stop = halt.take(status);
+          if (stop !== undefined) {
+            progress.clear();
+            process.stderr.write(`gryphus: ${stop.why}, so ${HALTS[stop.when]}.\n`);
+            if (stop.when === 'now') break;
+            enough.abort();
+          }
           if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
         }
       } finally {
         clearTimeout(nobody);
+        over.abort();
+        order.end();
         progress.clear();
         log?.close();
       }
@@ -156,7 +190,38 @@ this directory. A task that did not make a file of --return has failed.`);
       const rate = Math.round(done / seconds);
       process.stderr.write(`${counted(done, 'task')}, ${failed} failed, ${seconds.toFixed(2)} s, ${rate} a second\n`);
     }
-    if (failed > 0) process.exitCode = Math.min(failed, MANY);
+    // What is left of the inputs is not read.
+    if (halt.halted) process.stdin.destroy();
+    process.exitCode ??= halt.status ?? Math.min(failed, MANY);
+  }
+}
+
+const HALTS = { now: 'the map is stopped', soon: 'no more are started, and those that run are waited for' } as const;
+
+/** As a shell has it. */
+function statusOf({ ending: { how }, problem }: MapResult<unknown>): number {
+  if (problem !== undefined || how.kind === 'by-site') return 1;
+  return how.kind === 'exited' ? how.code : 128 + how.signal;
+}
+
+async function collected<T>(given: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of given) all.push(one);
+  return all;
+}
+
+/** Waits between one and the next, unless it is stopped. */
+async function* spaced<T>(
+  given: AsyncIterable<T> | Iterable<T>,
+  seconds: number | undefined,
+  stop: AbortSignal,
+): AsyncGenerator<T> {
+  let first = true;
+  for await (const one of given) {
+    if (seconds !== undefined && !first) await wait(seconds * 1000, undefined, { signal: stop }).catch(() => undefined);
+    first = false;
+    if (stop.aborted) return;
+    yield one;
   }
 }
 

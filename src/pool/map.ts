@@ -3,16 +3,15 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
-import { asError, GryphusError } from '../errors.ts';
+import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { Ending, FetchedFile, FetchOutcome, FetchRequest, InputFile } from '../site/contract.ts';
-import { askedFor } from '../staging/asked-for.ts';
-import { makeParents, place, within } from '../staging/place.ts';
+import type { Ending, FetchOutcome, FetchRequest, InputFile } from '../site/contract.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
 import type { FromClient, ToClient } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
+import { notMade, placeOutputs } from './map-outputs.ts';
 import type { RunSpec, Size } from './wire/wire.ts';
 
 /** One task: the arguments that are added to the program's own. */
@@ -57,6 +56,8 @@ export interface MapOptions {
   /** How many tasks the central manager may have at once. */
   readonly window?: number;
   readonly signal?: AbortSignal;
+  /** Once aborted, no further task is started; those that run are waited for. */
+  readonly enough?: AbortSignal;
 }
 
 interface Open<T> {
@@ -103,7 +104,8 @@ export async function* mapTasks<T>(
   feeding.catch((thrown: unknown) => run.fail(thrown));
   try {
     yield* run.results();
-    await feeding;
+    // It may wait for a next task that is not wanted.
+    if (!options.enough?.aborted) await feeding;
   } finally {
     await run.close();
   }
@@ -141,6 +143,7 @@ class MapRun<T> {
     options.signal?.addEventListener('abort', () =>
       this.fail(new GryphusError('interrupted', 'The map was interrupted: its running tasks are stopped.')),
     );
+    options.enough?.addEventListener('abort', () => void this.#withdraw());
   }
 
   /** Gives tasks to the central manager as it has capacity for them. */
@@ -148,9 +151,9 @@ class MapRun<T> {
     await this.#base();
     let index = 0;
     for await (const task of tasks) {
-      while (this.#open.size >= Math.min(this.#options.window ?? WINDOW, WINDOW) && !this.#failure)
+      while (this.#open.size >= Math.min(this.#options.window ?? WINDOW, WINDOW) && !this.#failure && !this.#fed)
         await this.#changed.promise;
-      if (this.#failure || this.#closed) return;
+      if (this.#failure || this.#closed || this.#fed) return;
       if (task.refused === undefined) this.#give({ ...task, index: index++, tries: 0 });
       else this.#refuse(task.of, index++, task.refused);
     }
@@ -187,6 +190,29 @@ class MapRun<T> {
     const keys = [...this.#forgotten, ...rest];
     if (keys.length > 0) await this.#centralManager.ask({ t: 'forget', keys }, 'done').catch(() => undefined);
     await this.#centralManager.close();
+  }
+
+  /** Takes back what has not started. */
+  async #withdraw(): Promise<void> {
+    this.#fed = true;
+    for (const key of this.#unsent.splice(0)) this.#open.delete(key);
+    let keys = [...this.#open.keys()];
+    while (keys.length > 0 && !this.#closed) {
+      try {
+        const { outcomes } = await this.#centralManager.ask({ t: 'cancel', keys, how: 'if-not-started' }, 'done');
+        keys = [];
+        for (const [key, outcome] of outcomes) {
+          if (!outcome.ok && outcome.refusal.kind === 'later') keys.push(key);
+          else if (outcome.ok && this.#open.delete(key)) this.#forgotten.push(key);
+        }
+      } catch {
+        // The connection was lost: the next central manager is asked.
+        keys = [...this.#open.keys()];
+      }
+      this.#wake();
+      if (keys.length > 0) await delay(AGAIN_MS);
+    }
+    this.#wake();
   }
 
   #refuse(of: T, index: number, message: string): void {
@@ -262,12 +288,14 @@ class MapRun<T> {
     if (!open || this.#closed) return;
     const evicted = ending.how.kind === 'by-site' && EVICTED.has(ending.how.cause);
     const well = ending.how.kind === 'exited' && ending.how.code === 0;
+    const enough = this.#options.enough?.aborted === true;
     const again = () => {
       if (!this.#open.delete(key)) return;
       this.#forgotten.push(key);
-      this.#give(open);
+      if (enough) this.#wake();
+      else this.#give(open);
     };
-    const more = open.tries <= this.#options.retries;
+    const more = !enough && open.tries <= this.#options.retries;
     if (evicted || (!well && more)) return again();
     const outputs = well ? open.outputs : [];
     const home =
@@ -292,7 +320,7 @@ class MapRun<T> {
     const into = await mkdtemp(join(this.#options.spoolDir, '.map-'));
     try {
       const outcome = await this.#bring({ key, outputs, stdout: true, stderr: true, into });
-      const unplaced = await this.#place(outcome.files ?? [], outputs);
+      const unplaced = await placeOutputs(this.#options.cwd, outcome.files ?? [], outputs);
       const problem = outcome.ok ? unplaced : notMade(outcome);
       const read = (name: string) => {
         try {
@@ -315,24 +343,6 @@ class MapRun<T> {
       // They are on their way, or their worker is away.
       if (this.#closed) throw new GryphusError('interrupted', outcome.refusal.message);
       await delay(AGAIN_MS);
-    }
-  }
-
-  /** Returns why they could not be placed, if so. */
-  async #place(files: readonly FetchedFile[], outputs: readonly string[]): Promise<string | undefined> {
-    const { cwd } = this.#options;
-    const nameOf = askedFor({ outputs });
-    try {
-      for (const { name: offered, kind, path, executable, mode } of files) {
-        const name = kind === 'output' ? nameOf(offered) : undefined;
-        if (name === undefined) continue;
-        const to = within(cwd, name);
-        await makeParents(cwd, to);
-        await place({ from: path, to, executable, mode });
-      }
-      return undefined;
-    } catch (thrown) {
-      return asError(thrown).message;
     }
   }
 
@@ -362,11 +372,6 @@ class MapRun<T> {
     this.#changed = deferred();
     changed.resolve();
   }
-}
-
-function notMade({ missing, odd = [], refusal }: Extract<FetchOutcome, { ok: false }>): string {
-  const names = [...missing, ...odd.map(({ name }) => name)].map((name) => `'${name}'`);
-  return names.length === 0 ? refusal.message : `it did not create ${names.join(', ')}`;
 }
 
 /** Endings that say nothing about the task: it is restarted, without counting as a retry. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestAgent } from '../agent/agent.ts';
+import { TestAgent, until } from '../agent/agent.ts';
 
 describe('GNU parallel’s options of a map', () => {
   let agent: TestAgent;
@@ -123,5 +123,87 @@ describe('GNU parallel’s options of a map', () => {
     expect(stderr).toMatch(/^gryphus: Cannot write "log\/x\/1\/a": /);
     expect(code).toBe(73);
     expect(readFileSync(join(agent.work, 'log'), 'utf8')).not.toBe('');
+  }, 60_000);
+
+  it('--halt soon starts no more tasks and waits for those that run', async () => {
+    const command = 'echo {} >>soon; test {} != 1 || exit 7; until test -e go; do sleep 0.05; done; echo {} >>ended';
+    // Standard input stays open, as that of a pipe whose writer has not finished.
+    const map = agent.start(['map', '--halt', 'soon,fail=1', '--retries', '0', command]);
+    map.stdin?.write(`2\n1\n${Array.from({ length: 40 }, (_, i) => `${i + 3}\n`).join('')}`);
+    let said = '';
+    map.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text));
+    const ended = new Promise<number | null>((resolve) => map.once('close', resolve));
+    await until('the map to halt', () => said.includes('\n') || undefined);
+    expect(said).toBe('gryphus: 1 task failed, so no more are started, and those that run are waited for.\n');
+    agent.file('go', '');
+    expect(await ended).toBe(7);
+    // Those that had started before the map knew of the failure.
+    expect(lines('soon').length).toBeLessThan(6);
+    expect(lines('ended').sort()).toEqual(
+      lines('soon')
+        .filter((one) => one !== '1')
+        .sort(),
+    );
+    // All cores are free again, and nothing is left.
+    await agent.ok('map', 'true', ':::', '1', '2', '3');
+  }, 60_000);
+
+  it('--halt now stops those that run, and the exit status is GNU parallel’s', async () => {
+    const wins = await agent.run([
+      'map',
+      '-j',
+      '2',
+      '--joblog',
+      'race',
+      '--halt',
+      'now,success=1',
+      'test {} = 2 || sleep 600',
+      ':::',
+      '1',
+      '2',
+      '3',
+    ]);
+    expect(wins.stderr).toBe('gryphus: 1 task succeeded, so the map is stopped.\n');
+    expect(wins.code).toBe(0);
+    expect(logged('race')).toEqual(['2 0 0 test 2 = 2 || sleep 600']);
+    const halted = async (rule: string, ...codes: readonly string[]) => {
+      const { code, stdout } = await agent.run([
+        'map',
+        '-k',
+        '-j',
+        '1',
+        '--halt',
+        rule,
+        'echo {}; exit {}',
+        ':::',
+        ...codes,
+      ]);
+      return [code, stdout.trimEnd().split('\n').length];
+    };
+    expect(await halted('2', '0', '5', '0')).toEqual([5, 2]);
+    expect(await halted('now,fail=2', '0', '5', '6', '0')).toEqual([2, 3]);
+    expect(await halted('never', '5', '6', '0')).toEqual([2, 3]);
+    expect(await halted('now,done=1', '0', '0')).toEqual([0, 1]);
+    // At least three must have failed.
+    expect(await halted('now,fail=10%', '1', '1', '0', '1', '0', '0')).toEqual([50, 4]);
+    await usage(['--halt', 'later'], '--halt cannot be "later".');
+    await usage(['--halt', 'now,fail=0'], '--halt cannot be "now,fail=0".');
+    await usage(['--halt', 'now,fail=200%'], '--halt cannot be "now,fail=200%".');
+  }, 60_000);
+
+  it('--timeout ends tasks that take longer, which have failed', async () => {
+    const words = ['--timeout', '0.5', '--joblog', 'late', 'sleep {}'];
+    const { code, stderr } = await agent.run(['map', ...words, ':::', '600', '0']);
+    expect(stderr).toBe('gryphus: 600: it ran for 0.5 s\n');
+    expect(code).toBe(1);
+    expect(logged('late')).toEqual(['1 -1 0 sleep 600', '2 0 0 sleep 0']);
+    await usage(['--timeout', '200%'], '--timeout 200% is not supported: a share of the time that other tasks took.');
+    await usage(['--timeout', 'soon'], '--timeout: "soon" is not a time from 0 to 24 days.');
+  }, 60_000);
+
+  it('--delay waits between one task and the next', async () => {
+    const said = await agent.ok('map', '-k', '--delay', '0.4s', 'date +%s.%N #', ':::', '1', '2', '3');
+    const [first = 0, second = 0, third = 0] = said.trim().split('\n').map(Number);
+    expect(Math.min(second - first, third - second)).toBeGreaterThan(0.3);
   }, 60_000);
 });
