@@ -44,7 +44,48 @@ export function inputWords(argv: readonly string[]): InputWords {
 }
 
 /** The inputs of each task, one from each list: all combinations, the last list varying fastest. */
-export async function* inputsOf({ lists }: InputWords, options: ReadOptions): AsyncGenerator<readonly string[]> {
+export function inputsOf(words: InputWords, options: ReadOptions): AsyncGenerator<readonly string[]> {
+  return combinations(words, readers(words, options));
+}
+
+/** Like `inputsOf`, where the first input of each list is the name of its inputs, or has those of its columns. */
+export async function namedInputs(
+  words: InputWords,
+  options: ReadOptions,
+): Promise<{ readonly names: readonly string[]; readonly inputs: AsyncGenerator<readonly string[]> }> {
+  const open = readers(words, options);
+  const names: string[] = [];
+  for (const reader of open.values()) {
+    const { done, value } = await reader.next();
+    if (done)
+      throw new GryphusError('usage', '--header : takes the first line of each list of inputs, and one has none.');
+    names.push(...value);
+  }
+  return { names: names.map((name) => name.replace(/^\uFEFF/, '')), inputs: combinations(words, open) };
+}
+
+/** Joins the inputs of so many tasks into one; 0: tasks have none. */
+export async function* grouped(
+  inputs: AsyncIterable<readonly string[]>,
+  size: number,
+): AsyncGenerator<readonly string[]> {
+  let group: string[] = [];
+  for await (const row of inputs) {
+    if (size > 0) group.push(...row);
+    if (group.length < size) continue;
+    yield group;
+    group = [];
+  }
+  if (group.length > 0) yield group;
+}
+
+type Readers = ReadonlyMap<InputList, AsyncGenerator<readonly string[]>>;
+
+function readers({ lists }: InputWords, options: ReadOptions): Readers {
+  return new Map(lists.map((list) => [list, inputs(list, options)]));
+}
+
+async function* combinations({ lists }: InputWords, open: Readers): AsyncGenerator<readonly string[]> {
   const groups: InputList[][] = [];
   for (const list of lists) {
     if (list.linked) groups.at(-1)?.push(list);
@@ -53,11 +94,11 @@ export async function* inputsOf({ lists }: InputWords, options: ReadOptions): As
   const [first = [], ...others] = groups;
   // The first group is read as tasks are needed; the others are needed again and again.
   const kept: (readonly string[])[][] = [];
-  for (const group of others) kept.push(await allOf(rows(group, options)));
-  for await (const row of rows(first, options)) yield* combined(row, kept);
+  for (const group of others) kept.push(await allOf(rows(group, open)));
+  for await (const row of rows(first, open)) yield* combined(row, kept);
 }
 
-async function allOf<T>(given: AsyncIterable<T>): Promise<T[]> {
+export async function allOf<T>(given: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const one of given) all.push(one);
   return all;
@@ -73,8 +114,8 @@ function* combined(
 }
 
 /** Reads paired lists together, up to the end of the shortest. */
-async function* rows(group: readonly InputList[], options: ReadOptions): AsyncGenerator<readonly string[]> {
-  const readers = group.map((list) => inputs(list, options));
+async function* rows(group: readonly InputList[], open: Readers): AsyncGenerator<readonly string[]> {
+  const readers = group.flatMap((list) => open.get(list) ?? []);
   try {
     for (;;) {
       const row: string[] = [];

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
-import { MapCommandLine, MapName } from './map-words.ts';
+import { MapCommandLine, MapName, unnamed } from './map-words.ts';
 
 /** Files carried to the tasks and back. */
 export interface Files {
@@ -11,18 +11,30 @@ export interface Files {
   readonly anywhere: boolean;
 }
 
-export function filesOf(flags: {
-  readonly input?: readonly string[] | undefined;
-  readonly transferfile?: readonly string[] | undefined;
-  readonly return?: readonly string[] | undefined;
-  readonly anywhere: boolean;
-}): Files {
+/** What the placeholders of a map mean. */
+export interface Places {
+  /** Those of the header; none without one. */
+  readonly names: readonly string[];
+  /** How many inputs a task gets from a list. */
+  readonly size: number;
+}
+
+export function filesOf(
+  flags: {
+    readonly input?: readonly string[] | undefined;
+    readonly transferfile?: readonly string[] | undefined;
+    readonly return?: readonly string[] | undefined;
+    readonly anywhere: boolean;
+  },
+  places: Places,
+): Files {
+  const named = (name: string) => new MapName(unnamed(name, places.names), places.size);
   const { input = [], transferfile = [], return: back = [] } = flags;
-  const [own, common] = [true, false].map((places) => input.filter((name) => new MapName(name).hasPlaces === places));
+  const [own, common] = [true, false].map((has) => input.filter((name) => named(name).hasPlaces === has));
   return {
     common: common ?? [],
-    own: [...transferfile, ...(own ?? [])].map((name) => new MapName(name)),
-    back: back.map((name) => new MapName(name)),
+    own: [...transferfile, ...(own ?? [])].map(named),
+    back: back.map(named),
     anywhere: flags.anywhere || input.length + transferfile.length + back.length > 0,
   };
 }
@@ -33,11 +45,14 @@ const PLAIN = /^[A-Za-z0-9_./:@%+,{}-]+$/;
 type Words<T> = (inputs: readonly string[], number: number) => T;
 
 /** The program, and how its arguments are made from the inputs of a task. */
-export function plan(given: string): { executable: string; words: Words<readonly string[]>; line: Words<string> } {
-  const command = given.trim();
+export function plan(
+  given: string,
+  { names, size }: Places,
+): { executable: string; words: Words<readonly string[]>; line: Words<string> } {
+  const command = unnamed(given, names).trim();
   const [program = '', ...rest] = command.split(/[ \t]+/);
   if (program === '') throw new GryphusError('usage', 'The command is empty.');
-  const commandLine = new MapCommandLine(command);
+  const commandLine = new MapCommandLine(command, size);
   const line: Words<string> = (inputs, number) => commandLine.line(inputs, number);
   const path = [program, ...rest].every((word) => PLAIN.test(word)) ? found(program) : undefined;
   if (path === undefined)

@@ -5,8 +5,8 @@ import { shellQuote } from '../util/shell-quote.ts';
 export class MapName {
   readonly #pieces: readonly (string | Place)[];
 
-  constructor(name: string) {
-    this.#pieces = split(name);
+  constructor(name: string, size = 1) {
+    this.#pieces = split(name, size);
   }
 
   get hasPlaces(): boolean {
@@ -19,16 +19,26 @@ export class MapName {
   }
 }
 
+/** Writes `{name}`, `{name.}` and so on as `{1}`, `{1.}`. */
+export function unnamed(text: string, names: readonly string[]): string {
+  const known = names.filter((name) => name !== '').map((name) => name.replaceAll(/[^\p{L}\p{N}_\s]/gu, '\\$&'));
+  if (known.length === 0) return text;
+  const place = new RegExp(`(?<!\\$)\\{(${known.join('|')})(\\.|//|/\\.|/)?\\}`, 'g');
+  return text.replaceAll(place, (_, name: string, part: string = '') => `{${names.indexOf(name) + 1}${part}}`);
+}
+
 /** A command with placeholders for the inputs of a task, in GNU parallel's syntax. */
 export class MapCommandLine {
   readonly #pieces: readonly (string | Place)[];
 
-  constructor(command: string) {
-    const pieces = split(command);
+  /** `size`: how many inputs each task gets from its list; the last one may get fewer. */
+  constructor(command: string, size = 1) {
+    const pieces = split(command, size);
     // Without a placeholder, the inputs follow the command.
-    this.#pieces = pieces.some((piece) => typeof piece !== 'string' && piece.what !== '#')
-      ? pieces
-      : [...pieces, ' ', { list: undefined, what: '' }];
+    this.#pieces =
+      size === 0 || pieces.some((piece) => typeof piece !== 'string' && piece.what !== '#')
+        ? pieces
+        : [...pieces, ' ', { list: undefined, what: '', optional: false }];
   }
 
   /** The shell command line for this task; `number`: counts from 1. */
@@ -50,8 +60,9 @@ function filled(
   quote: (text: string) => string,
   space: string,
 ): string {
-  const fill = ({ list, what }: Place): string => {
+  const fill = ({ list, what, optional }: Place): string => {
     if (what === '#') return String(number);
+    if (optional && list !== undefined && inputs[list - 1] === undefined) return '';
     const of = list === undefined ? inputs : [inputOf(inputs, list)];
     return of.map((input) => quote(PARTS[what](input))).join(space);
   };
@@ -71,6 +82,8 @@ type What = '' | '.' | '/' | '//' | '/.' | '#';
 interface Place {
   readonly list: number | undefined;
   readonly what: What;
+  /** A task may lack it: the last one of a list that is given out by twos or more. */
+  readonly optional: boolean;
 }
 
 const PARTS: Readonly<Record<What, (input: string) => string>> = {
@@ -85,13 +98,15 @@ const PARTS: Readonly<Record<What, (input: string) => string>> = {
 /** `${` belongs to the shell. */
 const PLACE = /(?<!\$)\{(?:(\d+)?(\.|\/\/|\/\.|\/)?|(#))\}/g;
 
-function split(command: string): (string | Place)[] {
+function split(command: string, size: number): (string | Place)[] {
   const pieces: (string | Place)[] = [];
   let from = 0;
   for (const found of command.matchAll(PLACE)) {
     const [text, list, part = '', number] = found;
     pieces.push(command.slice(from, found.index));
-    pieces.push({ list: list === undefined ? undefined : Number(list), what: (number ?? part) as What });
+    const place = list === undefined ? undefined : Number(list);
+    const optional = size !== 1 && place !== undefined && place <= Math.max(1, size);
+    pieces.push({ list: place, what: (number ?? part) as What, optional });
     from = found.index + text.length;
   }
   return [...pieces, command.slice(from)];

@@ -6,15 +6,15 @@ import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
 import type { Gryphus, MapResult, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
-import { inputsOf, inputWords } from './map-inputs.ts';
+import { allOf, grouped, type InputWords, inputsOf, inputWords, namedInputs } from './map-inputs.ts';
 import { Halt, haltRule } from './map-halt.ts';
 import { JobLog } from './map-joblog.ts';
 import { InOrder, tagged } from './map-output.ts';
 import { type Files, filesOf, plan } from './map-plan.ts';
+import { MapProgress } from './map-progress.ts';
 import { ResultFiles } from './map-results.ts';
 import { secondsOf } from './map-seconds.ts';
 import type { MapName } from './map-words.ts';
-import { ProgressLine } from './show/progress.ts';
 
 /** The exit status if more tasks than this failed (as in GNU parallel). */
 const MANY = 101;
@@ -41,6 +41,8 @@ this directory. A task that did not make a file of --return has failed.`);
     '<%= config.bin %> map --keep-order ./measure :::: inputs.txt',
     "<%= config.bin %> map 'convert {1} -resize {2} {1/.}-{2}.png' ::: *.jpg ::: 100 200",
     "<%= config.bin %> map --colsep , --jobs 4 './fit --alpha {1} --beta {2}' :::: grid.csv",
+    "<%= config.bin %> map --colsep , --header : './fit --alpha {alpha} --beta {beta}' :::: grid.csv",
+    "<%= config.bin %> map --joblog log --resume --halt soon,fail=1 --timeout 1h './measure {}' :::: inputs.txt",
   ];
   static override args = { command: needed('a command line of the shell') };
   static override flags = {
@@ -81,6 +83,17 @@ this directory. A task that did not make a file of --return has failed.`);
       helpValue: '<regex>',
       summary: 'Separator of several inputs on one line; {1} is the first.',
     }),
+    header: Flags.string({
+      helpValue: ':',
+      summary: 'The first line (or the first of each list) has the names of the inputs: {name} in the command.',
+    }),
+    'max-replace-args': Flags.integer({
+      char: 'N',
+      min: 0,
+      helpValue: '<n>',
+      summary: 'Give each task so many inputs of the list, as {1}, {2} and so on; 0: none.',
+    }),
+    'max-args': Flags.integer({ char: 'n', min: 1, helpValue: '<n>', summary: 'As -N.' }),
     tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
     'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
     joblog: Flags.string({
@@ -101,6 +114,8 @@ this directory. A task that did not make a file of --return has failed.`);
       helpValue: '<time>',
       summary: 'Wait so long after giving a task to the pool, before the next.',
     }),
+    bar: Flags.boolean({ summary: 'At a terminal, show a bar; the inputs are all read first.' }),
+    eta: Flags.boolean({ summary: 'At a terminal, show how long it will take; the inputs are all read first.' }),
     summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
   };
 
@@ -109,26 +124,28 @@ this directory. A task that did not make a file of --return has failed.`);
     this.argv.splice(given.at);
     const { args, flags } = await this.parse(MapCommand);
     const { signal } = interruptible();
-    const how = plan(args.command);
-    const files = filesOf(flags);
-    const inputs = inputsOf(given, { nul: flags.null, columns: separator(flags.colsep) });
+    const size = groupSize(flags, given);
+    const { names, inputs } = await opened(given, flags);
+    const places = { names, size };
+    const how = plan(args.command, places);
+    const files = filesOf(flags, places);
     const rule = haltRule(flags.halt);
     const timeout = secondsOf('--timeout', flags.timeout);
     const delay = secondsOf('--delay', flags.delay);
-    const { log, kept, skip } = records(flags);
-    const rows = numbered(inputs, skip);
+    const { log, kept, skip } = records(flags, names);
+    const rows = numbered(size === 1 ? inputs : grouped(inputs, size), skip);
     if (flags['dry-run']) {
       for await (const { row, number } of rows) process.stdout.write(`${how.line(row, number)}\n`);
       return;
     }
-    const all = rule?.percent ? await collected(rows) : undefined;
+    const all = rule?.percent || flags.bar || flags.eta ? await allOf(rows) : undefined;
     const halt = new Halt(rule, all?.length);
     const enough = new AbortController();
     const over = new AbortController();
     let failed = 0;
     let done = 0;
     const begun = performance.now();
-    const progress = new ProgressLine();
+    const progress = new MapProgress(flags);
     const order = new InOrder<MapResult<Numbered>>(flags['keep-order'], (one) => {
       const tag = flags.tag ? `${one.of.row.join(' ')}\t` : '';
       if (one.stdout.length > 0) process.stdout.write(tagged(one.stdout, tag));
@@ -154,7 +171,7 @@ this directory. A task that did not make a file of --return has failed.`);
       try {
         for await (const result of results) {
           clearTimeout(nobody);
-          if (result.stderr.length > 0 || result.problem !== undefined) progress.clear();
+          if (process.stdout.isTTY || result.stderr.length > 0 || result.problem !== undefined) progress.clear();
           const { how: end } = result.ending;
           done++;
           const problem = end.kind === 'by-site' ? end.message : result.problem;
@@ -164,9 +181,7 @@ this directory. A task that did not make a file of --return has failed.`);
           log?.add(result.of.number, how.line(result.of.row, result.of.number), result);
           kept?.add(result.of.number, result.of.row, result);
           order.take(result);
-          // At a terminal, the tasks' own output shows how far they are.
-          if (!process.stdout.isTTY)
-            progress.show(`${counted(done, 'task')} done${failed > 0 ? `, ${failed} failed` : ''}`);
+          progress.show(done, failed, all?.length);
           const stop = halt.take(status);
           if (stop !== undefined) {
             progress.clear();
@@ -204,12 +219,6 @@ function statusOf({ ending: { how }, problem }: MapResult<unknown>): number {
   return how.kind === 'exited' ? how.code : 128 + how.signal;
 }
 
-async function collected<T>(given: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of given) all.push(one);
-  return all;
-}
-
 /** Waits between one and the next, unless it is stopped. */
 async function* spaced<T>(
   given: AsyncIterable<T> | Iterable<T>,
@@ -223,6 +232,43 @@ async function* spaced<T>(
     if (stop.aborted) return;
     yield one;
   }
+}
+
+/** How many inputs a task gets from its list. */
+function groupSize(
+  flags: {
+    readonly 'max-replace-args'?: number | undefined;
+    readonly 'max-args'?: number | undefined;
+    readonly colsep?: string | undefined;
+    readonly results?: string | undefined;
+  },
+  { lists }: InputWords,
+): number {
+  const size = flags['max-replace-args'] ?? flags['max-args'] ?? 1;
+  if (size === 0 && flags.results !== undefined)
+    throw new GryphusError('usage', '--results is by inputs, and -N 0 gives the tasks none.', {
+      suggestions: ['Leave out --results and write in the command: ./simulate >{#}.out'],
+    });
+  if (size > 1 && flags.colsep !== undefined)
+    throw new GryphusError('usage', `-N ${size} takes whole lines, which --colsep splits.`, {
+      suggestions: ['Leave out one of them.'],
+    });
+  if (size < 2 || lists.length === 1) return size;
+  throw new GryphusError('usage', `-N ${size} takes the inputs from one list, and there are ${lists.length}.`, {
+    suggestions: ['Give one list, or leave out -N: then a task has one input of each.'],
+  });
+}
+
+async function opened(
+  given: InputWords,
+  flags: { readonly null: boolean; readonly colsep?: string | undefined; readonly header?: string | undefined },
+): Promise<{ readonly names: readonly string[]; readonly inputs: AsyncIterable<readonly string[]> }> {
+  const options = { nul: flags.null, columns: separator(flags.colsep) };
+  if (flags.header === undefined) return { names: [], inputs: inputsOf(given, options) };
+  if (flags.header === ':') return namedInputs(given, options);
+  throw new GryphusError('usage', `--header cannot be ${JSON.stringify(flags.header)}.`, {
+    suggestions: ['Say --header : if the first line has the names; no other header is supported.'],
+  });
 }
 
 /** How long to wait for a first result before checking whether any worker suits the tasks. */
@@ -281,19 +327,22 @@ interface Records {
 }
 
 /** What is written down of the tasks, and which of them it says need not run. */
-function records(flags: {
-  readonly joblog?: string | undefined;
-  readonly results?: string | undefined;
-  readonly resume: boolean;
-  readonly 'resume-failed': boolean;
-  readonly 'dry-run': boolean;
-}): Records {
+function records(
+  flags: {
+    readonly joblog?: string | undefined;
+    readonly results?: string | undefined;
+    readonly resume: boolean;
+    readonly 'resume-failed': boolean;
+    readonly 'dry-run': boolean;
+  },
+  names: readonly string[],
+): Records {
   const { joblog, results, resume, 'resume-failed': failed } = flags;
   if (failed && joblog === undefined) throw new GryphusError('usage', '--resume-failed needs --joblog FILE.');
   if (resume && joblog === undefined && results === undefined)
     throw new GryphusError('usage', '--resume needs --joblog FILE or --results DIR.');
   const again = failed ? 'successful' : resume ? 'all' : undefined;
-  const kept = results === undefined ? undefined : new ResultFiles(results);
+  const kept = results === undefined ? undefined : new ResultFiles(results, names);
   // A dry run may look, but writes nothing.
   const logs = joblog !== undefined && (!flags['dry-run'] || (again !== undefined && existsSync(joblog)));
   const log = logs ? new JobLog(joblog, again) : undefined;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inputsOf, inputWords, type ReadOptions } from '../../src/commands/map-inputs.ts';
+import { grouped, inputsOf, inputWords, namedInputs, type ReadOptions } from '../../src/commands/map-inputs.ts';
 
 let dir: string;
 beforeAll(() => {
@@ -81,6 +81,33 @@ describe('the inputs of a map', () => {
   it('stand on one line where it is said what separates them', async () => {
     const csv = file('csv', '1, two,\n3\n');
     expect(await rows(['fit', '::::', csv], { columns: /, ?/u })).toEqual([['1', 'two', ''], ['3']]);
+  });
+
+  it('have the names in the first line of each list', async () => {
+    const csv = file('named', '\ufeffa,b\n1,2\n3,4\n');
+    const named = await namedInputs(inputWords(['echo', '::::', csv, ':::', 'n', 'x', 'y']), {
+      nul: false,
+      columns: /,/u,
+    });
+    expect(named.names).toEqual(['a', 'b', 'n']);
+    const all: string[] = [];
+    for await (const row of named.inputs) all.push(row.join('|'));
+    expect(all).toEqual(['1|2|x', '1|2|y', '3|4|x', '3|4|y']);
+    await expect(namedInputs(inputWords(['echo', ':::']), { nul: false })).rejects.toThrow(
+      '--header : takes the first line of each list of inputs, and one has none.',
+    );
+  });
+
+  it('are given out by twos, or not at all', async () => {
+    const groups = async (size: number) => {
+      const all: (readonly string[])[] = [];
+      for await (const row of grouped(inputsOf(inputWords(['echo', ':::', 'a', 'b', 'c']), { nul: false }), size))
+        all.push(row);
+      return all;
+    };
+    expect(await groups(2)).toEqual([['a', 'b'], ['c']]);
+    expect(await groups(0)).toEqual([[], [], []]);
+    expect(await groups(3)).toEqual([['a', 'b', 'c']]);
   });
 
   it('are refused in one sentence', async () => {

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { MapCommandLine } from '../../src/commands/map-words.ts';
+import { MapCommandLine, unnamed } from '../../src/commands/map-words.ts';
 
 const ODD = ["it's", 'a b', '$(id)', 'two\nlines', '`x`', '-n', '', '{}', 'ü"', '\\', '*'];
 
@@ -34,6 +34,25 @@ describe('the command of a map', () => {
     expect(heard('say {.} {//}', ['plain'])).toEqual(['plain', '.']);
     expect(new MapCommandLine('cp {1} {1.}.bak').words(['a b.txt', 'x'], 1)).toEqual(['cp', 'a b.txt', 'a b.bak']);
     expect(heard('say {#}', ['a'], 3)).toEqual(['3', 'a']);
+  });
+
+  it('has inputs by name, whatever is in the names', () => {
+    const names = ['file', 'a b', 'x.y(z)|w', '', '2'];
+    expect(unnamed('{file} {file/.} {a b.} {x.y(z)|w//} ${file} {xay} {} {.} {2}', names)).toBe(
+      '{1} {1/.} {2.} {3//} ${file} {xay} {} {.} {5}',
+    );
+    expect(unnamed('{a} {a.b}', ['a', 'a.b'])).toBe('{1} {2}');
+    expect(unnamed('{1}', [])).toBe('{1}');
+  });
+
+  it('may lack the last of several inputs, and has none where there are none', () => {
+    const pairs = new MapCommandLine('say {1}-{2} {}', 2);
+    expect(pairs.line(['a', 'b'], 1)).toBe('say a-b a b');
+    expect(pairs.line(['c'], 2)).toBe('say c- c');
+    expect(() => new MapCommandLine('say {3}', 2).line(['a', 'b'], 1)).toThrow('The command uses {3}');
+    expect(new MapCommandLine('/bin/say {#}', 0).words([], 3)).toEqual(['/bin/say', '3']);
+    expect(new MapCommandLine('/bin/say', 0).words([], 3)).toEqual(['/bin/say']);
+    expect(new MapCommandLine('say', 3).line(['a', 'b c'], 1)).toBe("say a 'b c'");
   });
 
   it("leaves the shell's own braces alone", () => {

@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { TestAgent, until } from '../agent/agent.ts';
+import { CLI, TestAgent, until } from '../agent/agent.ts';
 
 describe('GNU parallel’s options of a map', () => {
   let agent: TestAgent;
@@ -21,7 +22,7 @@ describe('GNU parallel’s options of a map', () => {
       .map((fields) => [fields[0], ...fields.slice(6)].join(' '))
       .sort();
   const usage = async (words: readonly string[], first: string) => {
-    const { code, stderr } = await agent.run(['map', ...words, 'true', ':::', 'a']);
+    const { code, stderr } = await agent.run(['map', 'true', ...words, ':::', 'a']);
     expect(stderr.split('\n')[0]).toBe(`gryphus: ${first}`);
     expect(code).toBe(2);
   };
@@ -207,5 +208,35 @@ describe('GNU parallel’s options of a map', () => {
     const said = await agent.ok('map', '-k', '--delay', '0.4s', 'date +%s.%N #', ':::', '1', '2', '3');
     const [first = 0, second = 0, third = 0] = said.trim().split('\n').map(Number);
     expect(Math.min(second - first, third - second)).toBeGreaterThan(0.3);
+  }, 60_000);
+
+  it('-N gives each task several inputs, --header : names them', async () => {
+    const map = (...words: readonly string[]) => agent.ok('map', '-k', ...words);
+    expect(await map('-N', '2', 'echo {2}-{1}', ':::', 'a', 'b', 'c')).toBe('b-a\n-c\n');
+    expect(await map('-n2', 'echo', ':::', 'a', 'b', 'c')).toBe('a b\nc\n');
+    expect(await map('-N0', 'echo x', ':::', 'a', 'b')).toBe('x\nx\n');
+    agent.file('grid.csv', 'alpha,data file\n0.1,d/x y.csv\n0.2,z\n');
+    const words = ['--colsep', ',', '--header', ':', '--results', 'named', 'echo {alpha} {data file/.} {#}'];
+    expect(await map(...words, '::::', 'grid.csv')).toBe('0.1 x y 1\n0.2 z 2\n');
+    expect(agent.read('named/alpha/0.1/data file/d\\_x y.csv/stdout')).toBe('0.1 x y 1\n');
+    const files = ['--header', ':', '--input', '{f}', '--return', '{f}.out', 'cp {f} {f}.out'];
+    await map(...files, ':::', 'f', agent.file('here', 'text').split('/').at(-1) ?? '');
+    expect(agent.read('here.out')).toBe('text');
+    await usage(['--header', 'x'], '--header cannot be "x".');
+    await usage(['-N', '2', '--colsep', ','], '-N 2 takes whole lines, which --colsep splits.');
+    await usage(['-N', '0', '--results', 'r'], '--results is by inputs, and -N 0 gives the tasks none.');
+    await usage(['-N', '2', ':::', 'x'], '-N 2 takes the inputs from one list, and there are 2.');
+  }, 60_000);
+
+  it('--bar and --eta show at a terminal how far it is', async () => {
+    const line = `${process.execPath} ${CLI} map -j 1 --bar --eta true ::: 1 2 >out.txt`;
+    const said = execFileSync('script', ['-qec', line, '/dev/null'], {
+      cwd: agent.work,
+      env: agent.env,
+      encoding: 'utf8',
+    });
+    expect(said).toMatch(/\[█{15}░{15}\] 50 % 1 of 2 done, \d+ s left/);
+    const { stderr } = await agent.run(['map', '--bar', '--eta', 'true', ':::', '1', '2']);
+    expect(stderr).toBe('');
   }, 60_000);
 });
