@@ -133,7 +133,8 @@ this directory. A task that did not make a file of --return has failed.`);
     const timeout = secondsOf('--timeout', flags.timeout);
     const delay = secondsOf('--delay', flags.delay);
     const { log, kept, skip } = records(flags, names);
-    const rows = numbered(size === 1 ? inputs : grouped(inputs, size), skip);
+    let skipped = 0;
+    const rows = numbered(size === 1 ? inputs : grouped(inputs, size), (one) => skip(one) && ++skipped > 0);
     if (flags['dry-run']) {
       for await (const { row, number } of rows) process.stdout.write(`${how.line(row, number)}\n`);
       return;
@@ -199,7 +200,10 @@ this directory. A task that did not make a file of --return has failed.`);
         log?.close();
       }
     });
-    if (done === 0 && !signal.aborted) process.stderr.write('gryphus: there was no input, so nothing was run.\n');
+    if (done === 0 && !signal.aborted) {
+      const why = skipped > 0 ? `${counted(skipped, 'task')} had ended before` : 'there was no input';
+      process.stderr.write(`gryphus: ${why}, so nothing was run.\n`);
+    }
     if (flags.summary) {
       const seconds = (performance.now() - begun) / 1000;
       const rate = Math.round(done / seconds);

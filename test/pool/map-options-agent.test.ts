@@ -76,10 +76,31 @@ describe('GNU parallel’s options of a map', () => {
     ]);
     expect(lines('again').sort()).toEqual(['23', '3k', '51']);
     expect(lines('cut')).toHaveLength(8);
+    const nothing = await agent.run(['map', '--joblog', 'cut', '--resume', 'true', ':::', '0', '3']);
+    expect(nothing).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'gryphus: 2 tasks had ended before, so nothing was run.\n',
+    });
     await agent.ok('map', '--joblog', '+cut', 'true', ':::', 'x');
     expect(lines('cut')).toHaveLength(9);
     await agent.ok('map', '--joblog', 'cut', 'true', ':::', 'x');
     expect(lines('cut')).toHaveLength(2);
+  }, 60_000);
+
+  it('--resume runs what Ctrl-C stopped', async () => {
+    const command = 'echo {} >>begun; test {} = 1 || until test -e free; do sleep 0.05; done';
+    const words = ['map', '--joblog', 'stopped', '--resume', command, ':::', '1', '2', '3', '4'];
+    const map = agent.start(words);
+    const ended = new Promise<number | null>((resolve) => map.once('close', resolve));
+    const log = join(agent.work, 'stopped');
+    await until('a first end', () => (existsSync(log) && lines('stopped').length === 2) || undefined);
+    map.kill('SIGINT');
+    expect(await ended).toBe(130);
+    agent.file('free', '');
+    await agent.ok(...words);
+    expect(logged('stopped').map((line) => line[0])).toEqual(['1', '2', '3', '4']);
+    expect(lines('begun').filter((one) => one === '1')).toEqual(['1']);
   }, 60_000);
 
   it('refuses --resume without a log, and a file that is none', async () => {
@@ -238,5 +259,10 @@ describe('GNU parallel’s options of a map', () => {
     expect(said).toMatch(/\[█{15}░{15}\] 50 % 1 of 2 done, \d+ s left/);
     const { stderr } = await agent.run(['map', '--bar', '--eta', 'true', ':::', '1', '2']);
     expect(stderr).toBe('');
+  }, 60_000);
+
+  it('an option that is not supported is an error that names it', async () => {
+    for (const option of ['--pipe', '--retry-failed', '--sshlogin', '--xargs'])
+      await usage([option], `Nonexistent flag: ${option}.`);
   }, 60_000);
 });
