@@ -78,7 +78,7 @@ export const SETTINGS = {
   'pool.run_as': entry(
     text,
     'owner',
-    'Under whose account a worker that runs as root runs jobs: `owner` (who submitted the job, where that account exists and is not root; else as `slot`, else `nobody`), `slot` (the accounts `slot1_1`, `slot1_2`, …, each for one job at a time), `nobody`, another account, or `root`. See [owner.md](owner.md#a-worker-that-runs-as-root).',
+    'Under whose account a worker that runs as root runs jobs: `owner` (who submitted the job, where that account exists; root only for jobs that root submitted to its own agent; else as `slot`, else `nobody`), `slot` (the accounts `slot1_1`, `slot1_2`, …, each for one job at a time), `nobody`, another account, or `root`. See [owner.md](owner.md#a-worker-that-runs-as-root).',
   ),
   'pool.execute': entry(
     text,

@@ -42,13 +42,8 @@ export class TestAgent {
     this.env = { ...process.env, HOME: join(this.dir, 'home'), GRYPHUS_HOME: this.home, REDIS_URL: undefined, ...env };
   }
 
-  /** Root's jobs run as root, unless the text says otherwise: they are in directories of root. */
   config(text: string): void {
-    const asRoot = process.getuid?.() === 0 && !/^(pool\.)?run_as\b/m.test(text);
-    const whole = /^\[pool\]$/m.test(text)
-      ? text.replace(/^\[pool\]$/m, '[pool]\nrun_as = "root"')
-      : `${text}\n[pool]\nrun_as = "root"\n`;
-    writeFileSync(join(this.home, 'config.toml'), asRoot ? whole : text, { mode: 0o600 });
+    writeFileSync(join(this.home, 'config.toml'), text, { mode: 0o600 });
   }
 
   site(name: string, { url, batch, prelude, more = '' }: SiteFile): void {

@@ -32,7 +32,7 @@ const find = (name: string) => (name === 'slot1_1' ? SLOT : accountOf(name));
 
 describe('the account of a job', () => {
   const users = (runAs: string, more: Partial<ConstructorParameters<typeof JobUsers>[0]> = {}) =>
-    new JobUsers({ runAs: () => runAs, isRoot: true, self: 'root', path: process.env['PATH'], find, ...more });
+    new JobUsers({ runAs: () => runAs, isRoot: true, self: 'somebody', path: process.env['PATH'], find, ...more });
   const chosen = (runAs: string, owner?: string, used: readonly number[] = []) => {
     const choice = users(runAs).choose(owner, new Set(used));
     return 'refusal' in choice ? choice.refusal : choice.user?.name;
@@ -57,6 +57,12 @@ describe('the account of a job', () => {
     expect(
       users('owner', { find: (name) => (name === 'toor' ? other : find(name)) }).choose('toor', new Set()),
     ).toMatchObject({ user: { name: 'slot1_1' } });
+  });
+
+  it('is the worker’s own for the agent’s own user, unless another is named', () => {
+    expect(users('owner', { self: 'root' }).choose('root', new Set())).toEqual({});
+    expect(users('owner', { self: 'root' }).choose('daemon', new Set())).toMatchObject({ user: { name: 'daemon' } });
+    expect(users('nobody', { self: 'root' }).choose('root', new Set())).toMatchObject({ user: { name: 'nobody' } });
   });
 
   it('is the worker’s own where it is not root, and none where root cannot change it', () => {
@@ -103,7 +109,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
         new JobUsers({
           runAs: () => runAs,
           isRoot: true,
-          self: 'root',
+          self: 'somebody',
           path: process.env['PATH'],
           find: slots ? find : accountOf,
         }),

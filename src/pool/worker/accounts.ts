@@ -28,13 +28,13 @@ export class Accounts {
     return this.#execute.left;
   }
 
-  /** The account for a job. `own`: what its ad has instead of the ad of its kind. `inPlace`: as in `JobUsers`. */
-  choose(own: AttrTexts | undefined, kind: ClassAd | undefined, runs: Iterable<Run>, inPlace: boolean): Choice {
+  /** The account for a job. `own`: what its ad has instead of the ad of its kind. */
+  choose(own: AttrTexts | undefined, kind: ClassAd | undefined, runs: Iterable<Run>): Choice {
     if (!this.#users.active) return {};
     const live = [...runs].filter(({ phase }) => phase !== 'ended');
     const used = new Set(live.flatMap(({ record }) => (record.user ? [record.user.uid] : [])));
     try {
-      const choice = this.#users.choose(ownerOf(own, kind), used, inPlace);
+      const choice = this.#users.choose(ownerOf(own, kind), used);
       if ('user' in choice) this.#execute.open();
       return choice;
     } catch (thrown) {

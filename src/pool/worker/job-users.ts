@@ -41,7 +41,7 @@ export interface JobUsersOptions {
 /** Which account a job gets: none (the worker's own), one, or none that it may have. */
 export type Choice = { readonly user?: JobUser } | { readonly refusal: string };
 
-/** Under which accounts of the machine a worker of root runs jobs: never as root, unless it is told to. */
+/** Under which accounts of the machine a worker of root runs jobs: nobody else's jobs as root, unless it is told to. */
 export class JobUsers {
   readonly #options: JobUsersOptions;
   readonly #setpriv: string | undefined;
@@ -58,12 +58,12 @@ export class JobUsers {
   }
 
   /**
-   * `owner`: who submitted the job. `used`: user ids of jobs that are here. `inPlace`: it is a task of `gryphus map` in
-   * the directory of its owner, who asked for it to work there.
+   * `owner`: who submitted the job. `used`: user ids of jobs that are here. The agent's own user asked for the job and
+   * for the machine, so it keeps its account even if that is root's, as in a container.
    */
-  choose(owner: string | undefined, used: ReadonlySet<number>, inPlace = false): Choice {
+  choose(owner: string | undefined, used: ReadonlySet<number>): Choice {
     if (!this.active) return {};
-    if (inPlace && owner === this.#options.self && this.#options.runAs() === 'owner') return {};
+    if (owner === this.#options.self && this.#options.runAs() === 'owner') return {};
     if (this.#setpriv === undefined)
       return { refusal: 'its worker belongs to root and finds no setpriv (util-linux) to run jobs as somebody else' };
     const runAs = this.#options.runAs();

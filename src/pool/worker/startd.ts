@@ -189,8 +189,7 @@ export class Startd {
     if (behind === 'slow') return this.#giveBack([start], BEHIND);
     const kind = this.#kinds.get(start.kind);
     const base = 'base' in start.spec ? this.#bases.get(start.spec.base) : start.spec;
-    const inPlace = 'base' in start.spec && base?.shared !== undefined;
-    const account = this.#options.accounts?.choose(start.ad, kind?.ad, this.#runs.values(), inPlace) ?? {};
+    const account = this.#options.accounts?.choose(start.ad, kind?.ad, this.#runs.values()) ?? {};
     const closed = this.#draining ?? this.#options.owner?.refusal ?? refusalIn(account);
     const no = (this.space.kb < LEAST_KB ? NO_SPACE : closed) ?? this.#claims.admit(start, kind?.ad);
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
