@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
@@ -9,6 +8,7 @@ import { type CentralManagerClient, askCentralManager, failureOf } from '../pool
 import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
 import { POOL_WANTED, WHOLE } from '../queue/tables.ts';
+import { socketAnswers } from '../util/socket-answers.ts';
 import type { ActionResult, AdText } from './types.ts';
 
 const CENTRAL_MANAGER_MS = 60_000;
@@ -16,27 +16,16 @@ const CENTRAL_MANAGER_MS = 60_000;
 /** Makes sure that the central manager runs, and waits until it is ready. */
 export async function openCentralManager(queue: Queue, paths: Paths): Promise<string> {
   const { clientSocket } = poolPlaces(paths);
-  if (await answers(clientSocket)) return clientSocket;
+  if (await socketAnswers(clientSocket)) return clientSocket;
   await POOL_WANTED.set(queue.kv, WHOLE, Date.now());
   await queue.notice({ about: 'site-up', site: 'pool', message: 'The pool is wanted.' });
   for (const end = Date.now() + CENTRAL_MANAGER_MS; Date.now() < end; ) {
-    if (await answers(clientSocket)) return clientSocket;
+    if (await socketAnswers(clientSocket)) return clientSocket;
     await new Promise((resume) => setTimeout(resume, 50));
   }
   const why = failureOf(clientSocket);
   throw new GryphusError('site-unreachable', `The pool's central manager did not start${why ? `: ${why}` : '.'}`, {
     suggestions: [`See ${paths.logDir}/scheduler.log and ${paths.logDir}/pool.log.`],
-  });
-}
-
-function answers(socket: string): Promise<boolean> {
-  return new Promise((settle) => {
-    const probe = connect({ path: socket });
-    probe.once('connect', () => {
-      probe.destroy();
-      settle(true);
-    });
-    probe.once('error', () => settle(false));
   });
 }
 

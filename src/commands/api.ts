@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { connect } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { ownPackage } from '../util/own-package.ts';
+import { socketAnswers } from '../util/socket-answers.ts';
 import { GryphusCommand, prose } from './command.ts';
 
 /** How long a server may take to start, in milliseconds. */
@@ -33,7 +33,7 @@ if none runs. The socket can be used by you alone. The server ends by itself a m
       .slice(0, 8);
     const socket = join(paths.socketDir, `api-${build}`);
     if (flags.serve) return this.#serve(socket, version, flags.home);
-    if (!(await answers(socket))) await this.#start(socket, flags.home);
+    if (!(await socketAnswers(socket))) await this.#start(socket, flags.home);
     const { PROTOCOL } = await import('./api/requests.ts');
     process.stdout.write(`${flags.json ? JSON.stringify({ socket, protocol: PROTOCOL, gryphus: version }) : socket}\n`);
   }
@@ -41,7 +41,7 @@ if none runs. The socket can be used by you alone. The server ends by itself a m
   async #serve(socket: string, version: string, home: string | undefined): Promise<void> {
     const { clearAway, serve } = await import('./api/server.ts');
     const { Gryphus } = await import('../index.ts');
-    if (await answers(socket)) return void process.stdout.write('ready\n');
+    if (await socketAnswers(socket)) return void process.stdout.write('ready\n');
     clearAway(socket);
     const open = () => Gryphus.open(this.openOptions({ home }));
     await serve({ socket, version, open }, () => process.stdout.write('ready\n'));
@@ -71,18 +71,7 @@ if none runs. The socket can be used by you alone. The server ends by itself a m
     child.stdout.destroy();
     child.stderr.destroy();
     child.unref();
-    if (started || (await answers(socket))) return;
+    if (started || (await socketAnswers(socket))) return;
     throw new GryphusError('site-unreachable', `The server at ${socket} did not start. ${complaint.trim()}`.trim());
   }
-}
-
-function answers(socket: string): Promise<boolean> {
-  return new Promise((settle) => {
-    const probe = connect({ path: socket });
-    probe.once('connect', () => {
-      probe.destroy();
-      settle(true);
-    });
-    probe.once('error', () => settle(false));
-  });
 }

@@ -61,6 +61,10 @@ export const POLICY_KEYS = {
 } as const satisfies Table;
 
 export type PolicyKeyValues = Values<typeof POLICY_KEYS>;
+/** As they are among the settings. */
+type PoolPolicy = { readonly [K in keyof PolicyKeyValues as `pool.${K}`]: PolicyKeyValues[K] };
+
+const KEYS = Object.keys(POLICY_KEYS) as (keyof PolicyKeyValues)[];
 
 const KEY_OF: Readonly<Record<PolicyExpression, keyof PolicyKeyValues>> = {
   START: 'start',
@@ -101,8 +105,6 @@ export function prefixed<P extends string, T extends Table>(prefix: P, table: T)
 }
 
 /** What `settings` say of the policy of this machine. */
-export function policyValues(settings: Readonly<Record<string, unknown>>): PolicyKeyValues {
-  return Object.fromEntries(
-    Object.keys(POLICY_KEYS).map((key) => [key, settings[`pool.${key}`]]),
-  ) as unknown as PolicyKeyValues;
+export function policyValues(settings: PoolPolicy): PolicyKeyValues {
+  return Object.fromEntries(KEYS.map((key) => [key, settings[`pool.${key}`]])) as unknown as PolicyKeyValues;
 }

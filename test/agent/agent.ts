@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Slurm } from '../sites/slurm.ts';
 import { removeTree } from '../remove-tree.ts';
 import { killMatching } from './kill.ts';
 
@@ -44,6 +45,16 @@ export class TestAgent {
 
   config(text: string): void {
     writeFileSync(join(this.home, 'config.toml'), text, { mode: 0o600 });
+  }
+
+  /** A private Slurm of this machine as a site that is asked often. `more`: more lines of the site's file. */
+  slurmSite(name: string, slurm: Pick<Slurm, 'env'>, more = ''): void {
+    this.site(name, {
+      url: 'local',
+      batch: 'slurm',
+      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
+      more: `scratch = "${this.dir}/slurm"\n${more}[limits]\npoll_min = "1s"\n`,
+    });
   }
 
   site(name: string, { url, batch, prelude, more = '' }: SiteFile): void {

@@ -10,12 +10,7 @@ describe.skipIf(skipWithoutSlurm())('a batch script, with a real Slurm', { timeo
   beforeAll(async () => {
     slurm = await startSlurm({ nodes: 2, cpus: 4 });
     agent = new TestAgent();
-    agent.site('c1', {
-      url: 'local',
-      batch: 'slurm',
-      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
-      more: `scratch = "${agent.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
-    });
+    agent.slurmSite('c1', slurm);
   }, 120_000);
   afterAll(async () => {
     await agent?.end();

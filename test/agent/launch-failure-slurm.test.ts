@@ -14,12 +14,7 @@ describe.skipIf(skipWithoutSlurm())('a job whose node fails in its prolog', { ti
     const prolog = agent.file('../prolog', `#!/bin/sh\n[ ! -e ${bad} ]\n`);
     chmodSync(prolog, 0o755);
     slurm = await startSlurm({ nodes: 1, cpus: 4, config: [`Prolog=${prolog}`] });
-    agent.site('slurm', {
-      url: 'local',
-      batch: 'slurm',
-      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
-      more: `scratch = "${agent.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
-    });
+    agent.slurmSite('slurm', slurm);
   }, 120_000);
   afterAll(async () => {
     await agent?.end();

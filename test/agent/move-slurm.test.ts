@@ -11,12 +11,7 @@ describe.skipIf(skipWithoutSlurm())('move, with a real Slurm', { timeout: 180_00
     agent = new TestAgent();
     agent.site('two', { url: 'local', batch: 'fork', more: `scratch = "${agent.dir}/two"\n[limits]\nrunning = 2\n` });
     slurm = await startSlurm({ nodes: 1, cpus: 1 });
-    agent.site('slurm', {
-      url: 'local',
-      batch: 'slurm',
-      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
-      more: `scratch = "${agent.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
-    });
+    agent.slurmSite('slurm', slurm);
   }, 120_000);
   afterAll(async () => {
     await agent?.end();

@@ -11,12 +11,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
   beforeAll(async () => {
     agent = new TestAgent();
     slurm = await startSlurm({ nodes: 1, cpus: 4 });
-    agent.site('slurm', {
-      url: 'local',
-      batch: 'slurm',
-      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
-      more: `scratch = "${agent.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
-    });
+    agent.slurmSite('slurm', slurm);
   }, 120_000);
   afterAll(async () => {
     await agent?.end();

@@ -8,12 +8,7 @@ describe.skipIf(skipWithoutSlurm())("a user's own wrong requests, at a real Slur
   beforeAll(async () => {
     agent = new TestAgent();
     slurm = await startSlurm({ nodes: 1, cpus: 2 });
-    agent.site('slurm', {
-      url: 'local',
-      batch: 'slurm',
-      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
-      more: `scratch = "${agent.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
-    });
+    agent.slurmSite('slurm', slurm);
     await agent.ok('up');
   }, 120_000);
   afterAll(async () => {
@@ -35,12 +30,7 @@ describe.skipIf(skipWithoutSlurm())("a user's own wrong requests, at a real Slur
     }
     expect(await agent.ok('status', '--sites', '-af', 'Name', 'RecentFailures')).toContain('slurm 0\n');
     // A site that refuses something nobody requested is at fault.
-    agent.site('slurm', {
-      url: 'local',
-      batch: 'slurm',
-      prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
-      more: `scratch = "${agent.dir}/slurm"\nqueue = "gone"\n[limits]\npoll_min = "1s"\n`,
-    });
+    agent.slurmSite('slurm', slurm, 'queue = "gone"\n');
     await until('a refusal that counts', async () => {
       await agent.submit(`${text}queue\n`);
       return / [1-9]/.test(await agent.ok('status', '--sites', '-af', 'Name', 'RecentFailures')) ? true : undefined;

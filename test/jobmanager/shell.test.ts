@@ -48,6 +48,13 @@ function whole(backend: string): string {
   return main.slice(0, at) + [`backends/${backend}`, ...PIECES].map(here).join('\n') + main.slice(end);
 }
 
+/** Links what a job's script needs into `bin`, for a PATH without any other tool. */
+function linkTools(bin: string, ...more: readonly string[]): void {
+  for (const name of [...'sh cat date mkdir rm sed tail wc mv uname tr ls find'.split(' '), ...more])
+    if (!existsSync(join(bin, name)))
+      symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(bin, name));
+}
+
 describe('the shell programs', () => {
   it.each(Object.values(BACKENDS).map((backend) => backend.name))('pass shellcheck with %s', (name) => {
     const file = join(scratch, `${name}.sh`);
@@ -237,23 +244,7 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     const { dir, words } = attempt([url, `as ${octalEscape("in '$(x)")}`, ...script('cat in*')]);
     const { calls, bin } = noting(dir, tool, 'env');
     // No other directory, so that the other tool is not found.
-    for (const name of [
-      'sh',
-      'cat',
-      'date',
-      'mkdir',
-      'rm',
-      'sed',
-      'tail',
-      'wc',
-      'mv',
-      'uname',
-      'tr',
-      'ls',
-      'sha256sum',
-      'find',
-    ])
-      symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(bin, name));
+    linkTools(bin, 'sha256sum');
     const real = execFileSync('sh', ['-c', `command -v ${words[0]}`], { encoding: 'utf8' }).trim();
     await promisify(execFile)(real, words.slice(1), { env: { ...process.env, PATH: bin } });
     server.close();
@@ -270,24 +261,7 @@ describe.each(SHELLS)('the wrapper under %s', (...words) => {
     const log = join(dir, 'calls');
     const text = `#!/bin/sh\n[ "$1" != --help ] || exec echo 'Usage: wget [-c] [-O FILE] URL...'\nprintf '%s\\n' "$@" >'${log}'\n`;
     writeFileSync(join(bin, 'wget'), text, { mode: 0o755 });
-    for (const name of [
-      'sh',
-      'cat',
-      'date',
-      'mkdir',
-      'rm',
-      'sed',
-      'tail',
-      'wc',
-      'mv',
-      'uname',
-      'tr',
-      'ls',
-      'find',
-      shell[0] ?? '',
-    ])
-      if (!existsSync(join(bin, name)))
-        symlinkSync(execFileSync('sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim(), join(bin, name));
+    linkTools(bin, shell[0] ?? '');
     expect(run('', { ...process.env, PATH: bin }).status).toBe(219);
     expect(exit(dir)).toMatchObject({ message: expect.stringContaining('its wget would show the URL') as unknown });
     expect(existsSync(log)).toBe(false);
