@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
@@ -95,6 +96,27 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       if (words[0] !== '--nosuch=1') expect(mine.stderr).toBe(theirs.stderr);
       else expect(mine.stderr).toContain('--nosuch');
     }
+  });
+
+  it('act on nothing but what they name', async () => {
+    const id = (await ours('sbatch', '--parsable', '--array=1-3', '--wrap', 'sleep 600')).stdout.trim();
+    const tasks = async (format: string) =>
+      (await ours('squeue', '-h', '-r', '-j', id, '-S', 'K', '-o', format)).stdout.trim().split('\n');
+    expect((await ours('scontrol', 'hold', `${id}_2`)).code).toBe(0);
+    await until('the hold', async () => (await tasks('%r')).includes('JobHeldUser') || undefined);
+    expect((await tasks('%K %r')).filter((line) => line.endsWith('JobHeldUser'))).toEqual(['2 JobHeldUser']);
+    for (const words of [
+      ['-M', 'elsewhere', '-u', userInfo().username],
+      ['-t', 'SUSPENDED', id],
+    ])
+      expect((await ours('scancel', ...words)).code).toBe(0);
+    expect(await tasks('%K')).toEqual(['1', '2', '3']);
+    expect(await ours('scontrol', 'hold', '9999')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/Invalid job id/),
+    });
+    expect((await ours('scancel', id)).code).toBe(0);
+    await until('an empty queue', async () => ((await ours('squeue', '-h')).stdout === '' ? true : undefined));
   });
 
   it('account for what has ended', async () => {

@@ -2,6 +2,7 @@ import { userInfo } from 'node:os';
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { inClusters } from './slurm-targets.ts';
 
 const SPEC =
   '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format= -j|--jobs= -u|--user= -a|--allusers -S|--starttime= -s|--state= --name= -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter=';
@@ -58,7 +59,9 @@ const USUAL = 'JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode';
 const BRIEF = 'JobID,State,ExitCode';
 
 export async function sacct(gryphus: Gryphus, words: readonly string[], write: (text: string) => void): Promise<void> {
-  const { values, words: rest } = getopt(SPEC, words);
+  const given = getopt(SPEC, words);
+  const { values, words: rest } = given;
+  const here = inClusters(given);
   if (rest.length > 0) throw new Refused(`Unrecognized option: ${rest[0]}`);
   if (values.has('long')) throw new Refused("option '--long' is not known here; name the fields: -o");
   const columns = (values.get('format') ?? process.env['SACCT_FORMAT'] ?? (values.has('brief') ? BRIEF : USUAL))
@@ -74,6 +77,7 @@ export async function sacct(gryphus: Gryphus, words: readonly string[], write: (
   const found: SlurmJob[] = [];
   for await (const job of slurmJobs(gryphus, named, 'everywhere')) {
     const fits =
+      here(job) &&
       (names === undefined || names.includes(job.name)) &&
       (users === undefined || users.includes(job.user) || users.includes(`${userInfo().uid}`)) &&
       (states === undefined || states.includes(job.state) || states.includes(job.code)) &&

@@ -1,9 +1,11 @@
 import type { Gryphus } from '../../index.ts';
-import { getopt, Refused } from './options.ts';
-import { ATTRIBUTES, isNamed, type Named, namedJobs, type SlurmJob, slurmJob, slurmJobs } from './slurm-jobs.ts';
+import { type Given, getopt, Refused } from './options.ts';
+import { type Named, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { actOn, inClusters, targetsOf } from './slurm-targets.ts';
 
 const SPEC =
-  '-u|--user= -n|--name= --jobname= -p|--partition= -t|--state= -s|--signal= -f|--full -b|--batch -Q|--quiet -v|--verbose --me -M|--clusters= --cluster= -A|--account= -H|--hurry';
+  '-u|--user= -n|--name= --jobname= -p|--partition= -t|--state= -s|--signal= -f|--full -Q|--quiet -v|--verbose --me -M|--clusters= -A|--account=';
+const FILTERS = ['user', 'name', 'jobname', 'partition', 'state', 'me', 'account', 'clusters'];
 
 /** The exit status. */
 export async function scancel(
@@ -11,36 +13,17 @@ export async function scancel(
   words: readonly string[],
   warn: (text: string) => void,
 ): Promise<number> {
-  const { values, words: rest } = getopt(SPEC, words);
+  const given = getopt(SPEC, words);
+  const { values, words: rest } = given;
   const signal = values.get('signal');
   if (signal !== undefined && !/^(SIG)?(KILL|TERM)$|^9$|^15$/.test(signal))
     throw new Refused(`--signal=${signal}: only TERM and KILL are supported`);
-  const filters = ['user', 'name', 'jobname', 'partition', 'state', 'me', 'account'];
-  if (rest.length === 0 && !filters.some((one) => values.has(one))) throw new Refused('No job identification provided');
+  const filtered = FILTERS.some((one) => values.has(one));
+  if (rest.length === 0 && !filtered) throw new Refused('No job identification provided');
   const named = rest.length === 0 ? undefined : rest.flatMap((word) => namedJobs(word));
-  const fits = (job: SlurmJob) =>
-    isNamed(job, named) &&
-    fitsOne(values.get('user') ?? (values.has('me') ? process.env['USER'] : undefined), job.user) &&
-    fitsOne(values.get('name') ?? values.get('jobname'), job.name) &&
-    fitsOne(values.get('partition'), job.partition) &&
-    fitsOne(values.get('account'), job.account) &&
-    (fitsOne(values.get('state')?.toUpperCase(), job.state) || fitsOne(values.get('state')?.toUpperCase(), job.code));
-  const ids = [];
-  const seen = new Set<number>();
-  const clusters = named && [...new Set(named.map(({ cluster }) => cluster))];
-  for await (const view of gryphus.query({ attributes: ATTRIBUTES, ...(clusters && { clusters }) })) {
-    const job = slurmJob(view);
-    if (!fits(job)) continue;
-    seen.add(job.cluster);
-    ids.push(view.id);
-  }
-  const whole = (named ?? [])
-    .filter((one) => one.tasks === undefined && seen.has(one.cluster))
-    .map(({ cluster }) => cluster);
-  // Whole clusters, so that no more of their jobs are made.
-  if (whole.length > 0) await gryphus.act('remove', { clusters: whole, reason: 'scancel' });
-  const others = ids.filter(({ cluster }) => !whole.includes(cluster));
-  if (others.length > 0) await gryphus.act('remove', { ids: others, reason: 'scancel' });
+  const targets = await targetsOf(gryphus, named, filtered ? filterOf(given) : undefined);
+  const { seen } = targets;
+  await actOn(gryphus, 'remove', targets, 'scancel');
   let status = 0;
   for (const one of named ?? []) {
     const { cluster, tasks, text } = one;
@@ -51,6 +34,19 @@ export async function scancel(
     status = 1;
   }
   return status;
+}
+
+function filterOf(given: Given): (job: SlurmJob) => boolean {
+  const { values } = given;
+  const here = inClusters(given);
+  const state = values.get('state')?.toUpperCase();
+  return (job) =>
+    here(job) &&
+    fitsOne(values.get('user') ?? (values.has('me') ? process.env['USER'] : undefined), job.user) &&
+    fitsOne(values.get('name') ?? values.get('jobname'), job.name) &&
+    fitsOne(values.get('partition'), job.partition) &&
+    fitsOne(values.get('account'), job.account) &&
+    (fitsOne(state, job.state) || fitsOne(state, job.code));
 }
 
 function fitsOne(list: string | undefined, value: string): boolean {

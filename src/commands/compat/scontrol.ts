@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { actOn, targetsOf } from './slurm-targets.ts';
 
 /** `scontrol show job`, `hold`, `release`, `ping`. */
 export async function scontrol(
@@ -8,10 +9,7 @@ export async function scontrol(
   words: readonly string[],
   write: (text: string) => void,
 ): Promise<number> {
-  const { values, words: rest } = getopt(
-    '-o|--oneliner -d|--details -a|--all -Q|--quiet -M|--clusters= -v|--verbose',
-    words,
-  );
+  const { values, words: rest } = getopt('-o|--oneliner -d|--details -a|--all -Q|--quiet -v|--verbose', words);
   const [verb = '', ...more] = rest;
   switch (verb) {
     case 'show':
@@ -19,8 +17,9 @@ export async function scontrol(
       return show(gryphus, more[1], values.has('oneliner'), write);
     case 'hold':
     case 'release': {
-      const clusters = namedJobs(more.join(',')).map(({ cluster }) => cluster);
-      await gryphus.act(verb, { clusters, reason: `scontrol ${verb}` });
+      const targets = await targetsOf(gryphus, namedJobs(more.join(',')));
+      if (targets.seen.size === 0) throw new Refused('Invalid job id specified');
+      await actOn(gryphus, verb, targets, `scontrol ${verb}`);
       return 0;
     }
     case 'ping':

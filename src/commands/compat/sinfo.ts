@@ -1,5 +1,6 @@
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
+import { inClusters } from './slurm-targets.ts';
 
 const FIELDS: Readonly<Record<string, readonly [head: string, value: (partition: Partition) => string]>> = {
   P: ['PARTITION', ({ name, usual }) => `${name}${usual ? '*' : ''}`],
@@ -21,10 +22,9 @@ interface Partition {
 
 /** The pool and the sites, as partitions. */
 export async function sinfo(gryphus: Gryphus, words: readonly string[], write: (text: string) => void): Promise<void> {
-  const { values, words: rest } = getopt(
-    '-h|--noheader -o|--format= -p|--partition= -a|--all -s|--summarize -M|--clusters=',
-    words,
-  );
+  const given = getopt('-h|--noheader -o|--format= -p|--partition= -a|--all -M|--clusters=', words);
+  const { values, words: rest } = given;
+  const here = inClusters(given);
   if (rest.length > 0) throw new Refused(`Unrecognized option: ${rest[0]}`);
   const format = values.get('format') ?? '%9P %.5a %.10l %.6D %.6t %N';
   const sites = await gryphus.sites();
@@ -37,7 +37,7 @@ export async function sinfo(gryphus: Gryphus, words: readonly string[], write: (
       up: connection === 'up' || connection === 'unused',
     })),
   ];
-  const shown = all.filter(({ name }) => wanted === undefined || wanted.includes(name));
+  const shown = all.filter(({ name }) => here({ partition: name }) && (wanted === undefined || wanted.includes(name)));
   const line = (of: (letter: string) => string) =>
     format.replaceAll(/%(\.?)(\d*)([A-Za-z])/g, (_, right: string, width: string, letter: string) => {
       const text = of(letter);

@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { inClusters } from './slurm-targets.ts';
 
 const SPEC =
   '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account=';
@@ -132,12 +133,14 @@ function ordered(jobs: readonly SlurmJob[], sort: string, now: number): readonly
   });
 }
 
-function wantedBy({ values }: Given): (job: SlurmJob) => boolean {
+function wantedBy(given: Given): (job: SlurmJob) => boolean {
+  const { values } = given;
+  const here = inClusters(given);
   const list = (name: string) => values.get(name)?.split(',');
   const users = list('user') ?? (values.has('me') ? [process.env['USER'] ?? ''] : undefined);
   const names = list('name');
   const partitions = list('partition');
-  const clusters = values.has('clusters') && values.get('clusters') !== 'all' ? list('clusters') : undefined;
+  const accounts = list('account');
   const states = list('states')?.map((state) => state.toUpperCase());
   return (job) =>
     (states === undefined
@@ -146,7 +149,8 @@ function wantedBy({ values }: Given): (job: SlurmJob) => boolean {
     (users === undefined || users.includes(job.user)) &&
     (names === undefined || names.includes(job.name)) &&
     (partitions === undefined || partitions.includes(job.partition)) &&
-    (clusters === undefined || clusters.includes(job.partition));
+    (accounts === undefined || accounts.includes(job.account)) &&
+    here(job);
 }
 
 /** A job that has ended is listed no more; one that never was is an error. */

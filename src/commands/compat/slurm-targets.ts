@@ -1,0 +1,51 @@
+import type { Gryphus } from '../../index.ts';
+import type { Given } from './options.ts';
+import { ATTRIBUTES, isNamed, type Named, type SlurmJob, slurmJob } from './slurm-jobs.ts';
+
+type View = Parameters<typeof slurmJob>[0];
+
+/** Jobs in the queue that a command was given. */
+export interface Targets {
+  /** Whole ones, so that no more of their jobs are made. */
+  readonly clusters: readonly number[];
+  readonly ids: readonly View['id'][];
+  /** Clusters of which there is a job. */
+  readonly seen: ReadonlySet<number>;
+}
+
+/** `fits`: narrows the named jobs, or all if none is named. */
+export async function targetsOf(
+  gryphus: Gryphus,
+  named: readonly Named[] | undefined,
+  fits?: (job: SlurmJob) => boolean,
+): Promise<Targets> {
+  const ids: View['id'][] = [];
+  const seen = new Set<number>();
+  const known = named && [...new Set(named.map(({ cluster }) => cluster))];
+  for await (const view of gryphus.query({ attributes: ATTRIBUTES, ...(known && { clusters: known }) })) {
+    const job = slurmJob(view);
+    if (!isNamed(job, named) || fits?.(job) === false) continue;
+    seen.add(job.cluster);
+    ids.push(view.id);
+  }
+  // Narrowed, an array is no longer whole.
+  const whole = fits === undefined ? (named ?? []).filter(({ tasks }) => tasks === undefined) : [];
+  const clusters = whole.map(({ cluster }) => cluster).filter((cluster) => seen.has(cluster));
+  return { clusters, ids: ids.filter(({ cluster }) => !clusters.includes(cluster)), seen };
+}
+
+export async function actOn(
+  gryphus: Gryphus,
+  action: 'remove' | 'hold' | 'release',
+  { clusters, ids }: Targets,
+  reason: string,
+): Promise<void> {
+  if (clusters.length > 0) await gryphus.act(action, { clusters, reason });
+  if (ids.length > 0) await gryphus.act(action, { ids, reason });
+}
+
+/** A test for `--clusters`: a site, or the pool, is a cluster with one partition. */
+export function inClusters({ values }: Given): (job: Pick<SlurmJob, 'partition'>) => boolean {
+  const list = values.get('clusters')?.split(',');
+  return ({ partition }) => list === undefined || list.includes('all') || list.includes(partition);
+}
