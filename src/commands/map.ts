@@ -85,37 +85,40 @@ this directory. A task that did not make a file of --return has failed.`);
     }),
     header: Flags.string({
       helpValue: ':',
-      summary: 'The first line (or the first of each list) has the names of the inputs: {name} in the command.',
+      summary: 'The first line (or the first item of each list) names the inputs; use {name} in the command.',
     }),
     'max-replace-args': Flags.integer({
       char: 'N',
       min: 0,
       helpValue: '<n>',
-      summary: 'Give each task so many inputs of the list, as {1}, {2} and so on; 0: none.',
+      summary: 'How many inputs of the list each task gets, as {1}, {2} and so on; 0: none.',
     }),
-    'max-args': Flags.integer({ char: 'n', min: 1, helpValue: '<n>', summary: 'As -N.' }),
+    'max-args': Flags.integer({ char: 'n', min: 1, helpValue: '<n>', summary: 'Same as -N.' }),
     tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
     'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
     joblog: Flags.string({
       helpValue: '<file>',
-      summary: 'Write a line for each task that has ended; with + before the name, add to those that are there.',
+      summary: 'Write a log line for each finished task; with + before the name, append to the file.',
     }),
     results: Flags.string({ helpValue: '<dir>', summary: 'Also write outputs to DIR/1/VALUE/stdout and stderr.' }),
-    resume: Flags.boolean({ summary: 'Skip the tasks that --joblog (or --results) has, by their number.' }),
-    'resume-failed': Flags.boolean({ summary: 'As --resume, but run those again that failed.' }),
+    resume: Flags.boolean({ summary: 'Skip the tasks, by number, that --joblog (or --results) already records.' }),
+    'resume-failed': Flags.boolean({ summary: 'Like --resume, but run failed tasks again.' }),
     halt: Flags.string({
       aliases: ['halt-on-error'],
       helpValue: '<when>',
       summary:
-        'Stop early: now,fail=1 (also what runs), soon,fail=3, now,success=1, soon,done=9, soon,fail=20%, never.',
+        'Stop early: now,fail=1 (kills running tasks), soon,fail=3, now,success=1, soon,done=9, soon,fail=20%, never.',
     }),
-    timeout: Flags.string({ helpValue: '<time>', summary: 'End each task after so long: seconds, or as in 1h30m.' }),
+    timeout: Flags.string({
+      helpValue: '<time>',
+      summary: 'Time limit of each task: seconds, or a time such as 1h30m.',
+    }),
     delay: Flags.string({
       helpValue: '<time>',
-      summary: 'Wait so long after giving a task to the pool, before the next.',
+      summary: 'Time between handing one task to the pool and the next.',
     }),
-    bar: Flags.boolean({ summary: 'At a terminal, show a bar; the inputs are all read first.' }),
-    eta: Flags.boolean({ summary: 'At a terminal, show how long it will take; the inputs are all read first.' }),
+    bar: Flags.boolean({ summary: 'Show a progress bar at a terminal; all inputs are read first.' }),
+    eta: Flags.boolean({ summary: 'Show the estimated time left at a terminal; all inputs are read first.' }),
     summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
   };
 

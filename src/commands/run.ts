@@ -26,13 +26,13 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
     '<%= config.bin %> run --attach 12',
   ];
   static override flags = {
-    site: Flags.string({ helpValue: '<site>', summary: 'Where it runs.', exclusive: ['pool'] }),
+    site: Flags.string({ helpValue: '<site>', summary: 'The site to run on.', exclusive: ['pool'] }),
     queue: Flags.string({ helpValue: '<queue>', summary: "The site's queue or partition." }),
-    pool: Flags.boolean({ summary: 'In the pool, whatever submit.default_site says.' }),
+    pool: Flags.boolean({ summary: 'Run in the pool, whatever submit.default_site says.' }),
     cpus: Flags.integer({ min: 1, helpValue: '<n>', summary: 'Cores.' }),
     memory: Flags.string({ helpValue: '<size>', summary: 'Memory: 512 (MB), 4G.' }),
     gpus: Flags.integer({ min: 0, helpValue: '<n>', summary: 'GPUs.' }),
-    time: Flags.string({ helpValue: '<time>', summary: 'The longest run: 90s, 20m, 2h, 1:30:00.' }),
+    time: Flags.string({ helpValue: '<time>', summary: 'Time limit: 90s, 20m, 2h, 1:30:00.' }),
     input: Flags.string({ multiple: true, multipleNonGreedy: true, helpValue: '<file>', summary: 'A file to send.' }),
     output: Flags.string({
       multiple: true,

@@ -8,14 +8,14 @@ export const SHARING_KEYS = {
     'usage',
     "How owners are ordered: `usage`, HTCondor's user priorities; `updown`, the Up-Down index. See [priorities.md](priorities.md).",
   ),
-  priority_halflife: entry(duration, '1d', 'After this time, past usage counts half (PRIORITY_HALFLIFE).'),
+  priority_halflife: entry(duration, '1d', 'The time after which past usage counts half (PRIORITY_HALFLIFE).'),
   default_prio_factor: entry(real(1), 1000, "An owner's priority factor (DEFAULT_PRIO_FACTOR)."),
   nice_user_prio_factor: entry(
     real(1),
     1e10,
     'The priority factor of jobs with `nice_user = true` (NICE_USER_PRIO_FACTOR).',
   ),
-  'updown.interval': entry(duration, '2m', 'The time for which `pool.updown.up` and `pool.updown.down` count.'),
+  'updown.interval': entry(duration, '2m', 'The interval to which `pool.updown.up` and `pool.updown.down` apply.'),
   'updown.up': entry(real(0), 1, "What is added to an owner's index in each interval for each core held."),
   'updown.down': entry(
     real(0),
@@ -25,7 +25,7 @@ export const SHARING_KEYS = {
   'updown.halflife': entry(
     duration,
     '1h',
-    'The time in which the index of an owner who neither holds nor wants anything gets half as far from 0.',
+    'The half-life with which the index of an owner who neither holds nor wants capacity returns to 0.',
   ),
   preemption_requirements: entry(
     expression,
@@ -65,12 +65,12 @@ export const SHARING_KEYS = {
   group_accept_surplus: entry(
     flagOrTexts,
     false,
-    'Whether groups may use more than their quotas while nobody else wants it (GROUP_ACCEPT_SURPLUS), or which.',
+    'Whether groups may exceed their quotas while no one else wants the cores, or which groups may (GROUP_ACCEPT_SURPLUS).',
   ),
   accounting_users: entry(
     texts,
     [],
-    "The names that `accounting_group_user` may give beside the job's owner; others count as the owner.",
+    "Names that `accounting_group_user` may use besides the job's owner; any other name counts as the owner.",
   ),
   concurrency_limits: entry(
     namedAmounts,
@@ -90,17 +90,17 @@ export const SHARING_KEYS = {
   job_start_count: entry(
     integer(1),
     1,
-    'How many jobs of the pool may start in each `pool.job_start_delay` (JOB_START_COUNT).',
+    'The maximum number of jobs that the pool starts in each `pool.job_start_delay` (JOB_START_COUNT).',
   ),
   job_start_delay: entry(duration, '0s', 'See `pool.job_start_count` (JOB_START_DELAY); `0s`: no limit.'),
   max_concurrent_uploads: entry(
     integer(0),
     100,
-    'How many jobs of the pool may receive their input files at once (MAX_CONCURRENT_UPLOADS); 0: no limit.',
+    'The maximum number of pool jobs that receive their input files at the same time (MAX_CONCURRENT_UPLOADS); 0: no limit.',
   ),
   max_concurrent_downloads: entry(
     integer(0),
     100,
-    'How many jobs of the pool may send their output files home at once (MAX_CONCURRENT_DOWNLOADS); 0: no limit.',
+    'The maximum number of pool jobs that send their output files home at the same time (MAX_CONCURRENT_DOWNLOADS); 0: no limit.',
   ),
 } as const satisfies Table;

@@ -35,7 +35,7 @@ export class OpenConnections {
   /** Rejects with 'needs-login' if there is no connection, or it was lost. */
   async *check(name: string, signal: AbortSignal): AsyncGenerator<CheckStep> {
     const connection = this.#open.get(name);
-    if (!connection) throw new GryphusError('needs-login', `Nobody has logged in to ${name}.`);
+    if (!connection) throw new GryphusError('needs-login', `No one has logged in to ${name}.`);
     const { record, transport } = connection;
     const prompt = () => Promise.resolve(undefined);
     const site = await openSite(record, { ...this.#options, prompt, transport });

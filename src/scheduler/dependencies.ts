@@ -201,7 +201,7 @@ export class Dependencies implements Listener {
         else failed++;
       }
     }
-    // A job that nobody remembers has ended, but not demonstrably well.
+    // A job that has left queue and history has ended, but not demonstrably well.
     if (seen === 0) return kind === 'afterok' || kind === 'aftercorr' ? 'never' : 'yes';
     if (kind === 'afterok') return failed > 0 ? 'never' : 'yes';
     if (kind === 'afternotok') return failed > 0 ? 'yes' : fine > 0 ? 'never' : 'yes';

@@ -63,7 +63,7 @@ export async function sacct(gryphus: Gryphus, words: readonly string[], write: (
   const { values, words: rest } = given;
   const here = inClusters(given);
   if (rest.length > 0) throw new Refused(`Unrecognized option: ${rest[0]}`);
-  if (values.has('long')) throw new Refused("option '--long' is not known here; name the fields: -o");
+  if (values.has('long')) throw new Refused("option '--long' is not supported; name the fields with -o");
   const columns = (values.get('format') ?? process.env['SACCT_FORMAT'] ?? (values.has('brief') ? BRIEF : USUAL))
     .split(',')
     .map(columnOf);

@@ -46,7 +46,7 @@ export async function sinfo(gryphus: Gryphus, words: readonly string[], write: (
     });
   const field = (letter: string) => {
     const found = FIELDS[letter];
-    if (found === undefined) throw new Refused(`the format field %${letter} is not known here`);
+    if (found === undefined) throw new Refused(`the format field %${letter} is not supported`);
     return found;
   };
   if (!values.has('noheader')) write(`${line((letter) => field(letter)[0])}\n`);

@@ -67,7 +67,7 @@ export function columnsOf(format: string): Column[] {
       continue;
     }
     const field = FIELDS[letter];
-    if (field === undefined) throw new Refused(`the format field ${whole} is not known here`);
+    if (field === undefined) throw new Refused(`the format field ${whole} is not supported`);
     columns.push({ text: '', field, width: Number(width || 0), right: right === '.' });
   }
   return columns;
@@ -120,7 +120,7 @@ const BY_VALUE = new Intl.Collator('en', { numeric: true });
 function ordered(jobs: readonly SlurmJob[], sort: string, now: number): readonly SlurmJob[] {
   const keys = [...sort.matchAll(/([+-]?)([A-Za-z])|[^,\s]/g)].map(([whole, sign, letter = '']) => {
     const field = FIELDS[letter];
-    if (field === undefined) throw new Refused(`the sort field ${whole} is not known here`);
+    if (field === undefined) throw new Refused(`the sort field ${whole} is not supported`);
     return { value: field[1], sign: sign === '-' ? -1 : 1 };
   });
   if (keys.length === 0) return jobs;

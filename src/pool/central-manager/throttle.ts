@@ -2,10 +2,10 @@ import type { AttemptKey } from '../../job/ids.ts';
 import type { Attempt } from './attempts.ts';
 
 export interface ThrottleRules {
-  /** At most so many starts (JOB_START_COUNT) in each `delay` seconds (JOB_START_DELAY); 0 seconds: no limit. */
+  /** The most starts (JOB_START_COUNT) in each `delay` seconds (JOB_START_DELAY); 0 seconds: no limit. */
   readonly count: number;
   readonly delay: number;
-  /** At most so many jobs whose input files are on their way (MAX_CONCURRENT_UPLOADS); 0: no limit. */
+  /** The most jobs whose input files are on their way (MAX_CONCURRENT_UPLOADS); 0: no limit. */
   readonly uploads: number;
 }
 
@@ -36,7 +36,7 @@ export class StartThrottle {
     return delay > 0 && left > 0 && this.#started >= count ? left : 0;
   }
 
-  /** Jobs whose inputs are on their way. Workers that are away longer than PATIENCE keep nobody waiting. */
+  /** Jobs whose inputs are on their way. Workers that are away for longer than PATIENCE hold up no others. */
   #atOnce(): number {
     const now = this.#now();
     for (const [key, since] of this.#uploading) {

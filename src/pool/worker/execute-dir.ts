@@ -16,7 +16,7 @@ import { writeWhole } from '../../util/private-file.ts';
 import { text } from '../../util/schema.ts';
 import { readRecord } from './attempt-place.ts';
 
-/** Where sandboxes are if nobody else can reach the worker's own directory. */
+/** Where sandboxes are if no one else can reach the worker's own directory. */
 const EXECUTE = '/var/lib/gryphus/execute';
 /** In the worker's directory: those that it ever used. */
 const NOTE_FILE = 'execute.json';

@@ -16,7 +16,7 @@ export const JOB_USER = z.strictObject({
 });
 export type JobUser = Read<typeof JOB_USER>;
 
-/** Who runs what belongs to nobody else, as in HTCondor. */
+/** The account of last resort, as in HTCondor. */
 const NOBODY = 'nobody';
 /** How long an account is not looked up again, in milliseconds. */
 const KNOWN_MS = 60_000;
@@ -41,7 +41,7 @@ export interface JobUsersOptions {
 /** Which account a job gets: none (the worker's own), one, or none that it may have. */
 export type Choice = { readonly user?: JobUser } | { readonly refusal: string };
 
-/** Under which accounts of the machine a worker of root runs jobs: nobody else's jobs as root, unless it is told to. */
+/** Under which accounts of the machine a worker of root runs jobs: no one else's jobs as root, unless the setting says so. */
 export class JobUsers {
   readonly #options: JobUsersOptions;
   readonly #setpriv: string | undefined;
