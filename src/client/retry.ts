@@ -44,8 +44,11 @@ export async function retry(
     for (const job of jobs) {
       const name = formatJobId(job.id);
       const refused = refusal(job, retried.get(name));
-      if (refused === undefined) again.set(job.id.cluster, [...(again.get(job.id.cluster) ?? []), job]);
-      else if (named.has(name)) results.push({ id: job.id, ...refused });
+      if (refused === undefined) {
+        const failed = again.get(job.id.cluster);
+        if (failed) failed.push(job);
+        else again.set(job.id.cluster, [job]);
+      } else if (named.has(name)) results.push({ id: job.id, ...refused });
     }
   }
   for (const [, jobs] of [...again].sort(([a], [b]) => a - b)) {

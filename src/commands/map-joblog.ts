@@ -64,10 +64,12 @@ export class JobLog {
     this.#trying(() => writeSync(this.#fd, text));
   }
 
-  /** Removes a line that was not written to its end; the size of what is left. */
+  /** Removes a line that was not written to its end; the size of what is left. Leaves a file that is no log alone. */
   #whole(): number {
     if (!fstatSync(this.#fd).isFile()) return 0;
     const bytes = readFileSync(this.#file);
+    const first = bytes.toString('utf8', 0, bytes.indexOf(10) + 1 || bytes.length);
+    if (!HEADER.startsWith(first) && !LINE.test(first)) throw this.#notALog(1);
     const size = bytes.lastIndexOf(10) + 1;
     if (size < bytes.length) ftruncateSync(this.#fd, size);
     return size;
@@ -78,18 +80,22 @@ export class JobLog {
     for (const [i, line] of lines.entries()) {
       if (line === '' || (i === 0 && line.startsWith('Seq\t'))) continue;
       const [, number, status, signal] = LINE.exec(line) ?? [];
-      if (number === undefined)
-        throw new GryphusError('bad-input', `Line ${i + 1} of ${JSON.stringify(this.#file)} is not one of a job log.`, {
-          suggestions: ['Name the file that --joblog wrote, or leave out --resume to begin anew.'],
-        });
+      if (number === undefined) throw this.#notALog(i + 1);
       if (resume === 'all' || (Number(status) === 0 && Number(signal) === 0)) this.#done.add(Number(number));
     }
+  }
+
+  #notALog(line: number): GryphusError {
+    return new GryphusError('bad-input', `Line ${line} of ${JSON.stringify(this.#file)} is not one of a job log.`, {
+      suggestions: ['Name the file that --joblog wrote, or another one to begin anew.'],
+    });
   }
 
   #trying<T>(work: () => T): T {
     try {
       return work();
     } catch (cause) {
+      if (cause instanceof GryphusError) throw cause;
       throw new GryphusError(
         'output-unwritable',
         `Cannot keep the job log ${JSON.stringify(this.#file)}: ${reasonOf(cause)}.`,

@@ -106,11 +106,14 @@ describe('GNU parallel’s options of a map', () => {
   it('refuses --resume without a log, and a file that is none', async () => {
     await usage(['--resume'], '--resume needs --joblog FILE or --results DIR.');
     await usage(['--resume-failed'], '--resume-failed needs --joblog FILE.');
-    agent.file('notes', 'milk\n');
-    const { code, stderr } = await agent.run(['map', '--joblog', 'notes', '--resume', 'true', ':::', 'a']);
-    expect(stderr).toMatch(/^gryphus: Line 1 of "notes" is not one of a job log\.\n {2}→ /);
-    expect(code).toBe(65);
-    expect(agent.read('notes')).toBe('milk\n');
+    for (const text of ['milk\n', 'milk', 'milk\neggs'])
+      for (const words of [['notes', '--resume'], ['+notes']]) {
+        agent.file('notes', text);
+        const { code, stderr } = await agent.run(['map', '--joblog', ...words, 'true', ':::', 'a']);
+        expect(stderr).toMatch(/^gryphus: Line 1 of "notes" is not one of a job log\.\n {2}→ /);
+        expect(code).toBe(65);
+        expect(agent.read('notes')).toBe(text);
+      }
   }, 60_000);
 
   it('--results keeps the outputs of each task under its inputs', async () => {
