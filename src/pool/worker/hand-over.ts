@@ -31,10 +31,10 @@ export function handOver(dir: AttemptDir, user: JobUser, joinStderr: boolean): v
   if (lstatSync(dir.stdin, { throwIfNoEntry: false })?.isFile()) lchownSync(dir.stdin, user.uid, user.gid);
 }
 
-function give(path: string, { uid, gid }: JobUser): void {
+function give(path: string, user: Pick<JobUser, 'uid' | 'gid'>): void {
   const found = lstatSync(path);
-  if (found.isDirectory()) for (const name of readdirSync(path)) give(join(path, name), { uid, gid } as JobUser);
-  lchownSync(path, uid, gid);
+  if (found.isDirectory()) for (const name of readdirSync(path)) give(join(path, name), user);
+  lchownSync(path, user.uid, user.gid);
 }
 
 /** A job's own copy of its proxy, which is the worker's. */
