@@ -1,9 +1,10 @@
 import { GryphusError } from '../errors.ts';
 import { parseDependency } from '../job/dependency.ts';
+import { quoted } from '../job/values.ts';
 import { printArgsV2, printEnvV2 } from '../submit/api.ts';
 import { indexRows, queueStatement } from './array.ts';
 import type { System, Wishes } from './model.ts';
-import { defaultOutput, fileName, literal, type Marks } from './patterns.ts';
+import { defaultOutput, fileName, LINE_END, literal, type Marks } from './patterns.ts';
 import type { BatchScript } from './read.ts';
 import { DIALECTS } from './read.ts';
 import { type Value, VARIABLES } from './variables.ts';
@@ -42,6 +43,8 @@ export interface Wanted {
 export interface Translation {
   /** A submit description. */
   readonly text: string;
+  /** What its language cannot express. */
+  readonly attributes: Readonly<Record<string, string>>;
   readonly warnings: readonly { readonly line?: number; readonly message: string }[];
 }
 
@@ -75,9 +78,10 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     home: literal(by.home),
   };
   const place = startOf(script, wanted);
+  const odd = wanted.args.some((arg) => LINE_END.test(arg));
   const lines = [
     `executable = ${literal(wanted.executable)}`,
-    ...(wanted.args.length === 0 ? [] : [`arguments = ${v2(printArgsV2(wanted.args))}`]),
+    ...(wanted.args.length === 0 || odd ? [] : [`arguments = ${v2(printArgsV2(wanted.args))}`]),
     ...(to.kind === 'pool' ? [] : ['universe = grid', `grid_resource = batch ${to.batch} ${to.name}`]),
     ...(to.kind === 'site' && to.shared ? ['should_transfer_files = NO'] : []),
     `initialdir = ${literal(place)}`,
@@ -97,7 +101,12 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     ...(wishes.array === undefined ? [] : indexRows(wishes.array)),
     queueStatement(wishes.array),
   ];
-  return { text: `${lines.join('\n')}\n`, warnings: [...script.warnings, ...warningsOf(script, native, to)] };
+  const attributes = odd ? { Arguments: quoted(printArgsV2(wanted.args)) } : {};
+  return {
+    text: `${lines.join('\n')}\n`,
+    attributes,
+    warnings: [...script.warnings, ...warningsOf(script, native, to)],
+  };
 }
 
 /** What the systems write for the index of a job that has none. */

@@ -101,8 +101,18 @@ function shellName(pattern: string, variables: Readonly<Record<string, string>>)
     });
 }
 
-/** A text in which nothing is a macro. `$$(…)` is not expanded when a job is made. */
+/** What would end a line of the description. */
+export const LINE_END = /[\n\r]/;
+
+/**
+ * A text in which nothing is a macro. `$$(…)` is not expanded when a job is made. Throws 'bad-input' if it has a line end.
+ */
 export function literal(text: string): string {
+  if (LINE_END.test(text))
+    throw new GryphusError(
+      'bad-input',
+      `A batch script's job cannot have a value with a line end: ${JSON.stringify(text)}.`,
+    );
   return text.replaceAll(/(?<!\$)\$(?=\(|[A-Za-z_]\w*\()/g, '$(DOLLAR)');
 }
 

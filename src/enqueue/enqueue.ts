@@ -67,7 +67,10 @@ export async function submitCluster(
   const { description, warnings } = await described(request, { paths, queue, owner, chooser: enqueuer.chooser });
   const cluster = parseRequest(description, owner, enqueuer.rules);
   // Results belong to the submitter, so the daemons' own umask must not apply.
-  const submitted = await enqueue(enqueuer, cluster, { ...request.attributes, GryphusUmask: String(process.umask()) });
+  const submitted = await enqueue(enqueuer, cluster, {
+    ...description.attributes,
+    GryphusUmask: String(process.umask()),
+  });
   return { ...submitted, warnings: [...warnings, ...submitted.warnings] };
 }
 

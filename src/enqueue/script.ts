@@ -30,7 +30,11 @@ export async function fromScript(
 ): Promise<{ readonly description: SubmitRequest; readonly warnings: readonly Warning[] }> {
   const { script: wanted = {}, file, text } = request;
   const shown = file === undefined || file === '-' ? '<stdin>' : file;
-  const own = file === undefined || file === '-' ? (wanted.name ?? 'STDIN') : basename(file);
+  // A submit description cannot hold a line end.
+  const own = (file === undefined || file === '-' ? (wanted.name ?? 'STDIN') : basename(file)).replaceAll(
+    /[\n\r]/g,
+    '_',
+  );
   const script = readScript(text, { file: shown, system: wanted.system, words: wanted.options ?? [] });
   if (!script.interpreter && (script.system === undefined || script.system === 'slurm')) {
     throw new GryphusError(
@@ -64,7 +68,12 @@ export async function fromScript(
   if (scope.queue !== undefined) await pruneScripts(scope.paths, scope.queue);
   const { script: _, ...rest } = request;
   return {
-    description: { ...rest, text: translation.text, warnUnused: false },
+    description: {
+      ...rest,
+      text: translation.text,
+      attributes: { ...rest.attributes, ...translation.attributes },
+      warnUnused: false,
+    },
     warnings: translation.warnings,
   };
 }

@@ -1,3 +1,5 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from './agent.ts';
 
@@ -30,6 +32,21 @@ describe('batch scripts in the pool', { timeout: 90_000 }, () => {
         `${task}|${job}|${agent.work}|${agent.work}|two words $$ $(x)|an argument\n`,
       );
     }
+  });
+
+  it('may have any name and any arguments; what a description cannot hold is refused', async () => {
+    const cluster = await script(
+      'a\nb $(x) é".sh',
+      '#!/bin/sh\n#SBATCH -o odd\nprintf "%s|" "$@"\n',
+      'two\nlines',
+      '$(x)"\'',
+    );
+    await agent.ok('wait', `${cluster}`);
+    expect(agent.read('odd')).toBe('two\nlines|$(x)"\'|');
+    const dir = mkdtempSync(join(agent.work, 'a\nb'));
+    const { code, stderr } = await agent.run(['submit', join(agent.work, 'a\nb $(x) é".sh')], { cwd: dir });
+    expect(stderr).toMatch(/^gryphus: A batch script's job cannot have a value with a line end: ".*a\\nb/);
+    expect(code).toBe(65);
   });
 
   it('wait for the jobs that they depend on', async () => {
