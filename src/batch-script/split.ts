@@ -19,6 +19,7 @@ export function splitOptions(
   own: ReadonlySet<string>,
 ): { readonly options: readonly SplitOption[]; readonly rest: readonly string[] } {
   const takes = new Map<string, string | undefined>();
+  const { long } = DIALECTS[system];
   for (const { names, value } of DIALECTS[system].options) for (const name of names.split(' ')) takes.set(name, value);
   for (const name of own) if (!takes.has(name)) takes.set(name, name === '--wrap' ? 'needed' : undefined);
   const options: SplitOption[] = [];
@@ -33,14 +34,22 @@ export function splitOptions(
     if (equals >= 0) options.push({ name, value: word.slice(equals + 1), words: [word] });
     else if (!takes.has(name) && !word.startsWith('--'))
       options.push({ name: word.slice(0, 2), value: word.slice(2), words: [word] });
-    else if (takes.get(name) !== 'needed') options.push({ name, value: '', words: [word] });
     else {
-      const value = words[++i];
-      if (value === undefined) throw new GryphusError('usage', `option '${word}' requires an argument`);
-      options.push({ name, value, words: [word, value] });
+      const used = valuesOf(name, takes.get(name), words[i + 1], long);
+      const values = words.slice(i + 1, i + 1 + used);
+      if (values.length < used) throw new GryphusError('usage', `option '${word}' requires an argument`);
+      options.push({ name, value: values.join(' '), words: [word, ...values] });
+      i += used;
     }
   }
   return { options, rest: words.slice(i) };
+}
+
+/** How many of the following words are the option's value. Grid Engine's `-pe` has two; its `-j` may be followed by y or n. */
+function valuesOf(name: string, value: string | undefined, next: string | undefined, long: boolean): number {
+  if (name === '-pe') return 2;
+  if (value === 'optional') return !long && /^(y|yes|n|no)$/i.test(next ?? '') ? 1 : 0;
+  return value === 'needed' ? 1 : 0;
 }
 
 /** A long name may be shortened. */

@@ -30,8 +30,9 @@ export async function main(words: readonly string[]): Promise<void> {
   const { CHOICE, COMMANDS } = await import('./registry.ts');
   try {
     // What `compat install` writes; their options are not those of this command line.
-    if (words[0] === 'compat' && words[1] === 'speak') return await speakFor(words.slice(2));
-    const argv = condorHabits(words, COMMANDS);
+    const own = words[0] === 'compat' && words[1] === 'speak' ? await speakFor(words.slice(2)) : words;
+    if (own === undefined) return;
+    const argv = condorHabits(own, COMMANDS);
     checkCommand(argv, Object.keys(COMMANDS));
     for (const id of chosenBy(argv, COMMANDS)) CHOICE[id] = COMMANDS[id];
     await run(argv, await load());
@@ -54,9 +55,9 @@ const CONCERNS_ALL: ReadonlySet<string> = new Set(['--help', 'help']);
 /** The commands that others run. */
 const CALLED: Readonly<Record<string, readonly string[]>> = { q: ['why'], 'site:add': ['site:test'] };
 
-async function speakFor([command = '', ...words]: readonly string[]): Promise<void> {
+async function speakFor([command = '', ...words]: readonly string[]): Promise<readonly string[] | undefined> {
   const { speak } = await import('./compat/run.ts');
-  await speak(command, words);
+  return speak(command, words);
 }
 
 async function load(): Promise<Config> {

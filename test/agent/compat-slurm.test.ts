@@ -1,15 +1,9 @@
-import { execFile } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
 import { TestAgent, until } from './agent.ts';
-
-interface Said {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
+import { call } from './said.ts';
 
 describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { timeout: 120_000 }, () => {
   let agent: TestAgent;
@@ -24,15 +18,8 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
     await slurm?.stop();
   });
 
-  function call(env: NodeJS.ProcessEnv, command: string, ...args: string[]): Promise<Said> {
-    return new Promise((done) => {
-      execFile(command, args, { env: { ...agent.env, ...env }, cwd: agent.work }, (error, stdout, stderr) => {
-        done({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-      });
-    });
-  }
-  const real = (command: string, ...args: string[]) => call({ ...slurm.env }, command, ...args);
-  const ours = (command: string, ...args: string[]) => call({}, join(agent.dir, 'bin', command), ...args);
+  const real = (command: string, ...args: string[]) => call(agent, slurm.env, command, args);
+  const ours = (command: string, ...args: string[]) => call(agent, {}, join(agent.dir, 'bin', command), args);
 
   it('submit, list and end jobs with the same output and exit status', async () => {
     for (const speak of [real, ours]) {

@@ -1,3 +1,4 @@
+import { removeTree } from '../remove-tree.ts';
 import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -6,7 +7,6 @@ import {
   mkdtempSync,
   openSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -20,7 +20,7 @@ let home: string;
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'gry-'));
 });
-afterEach(() => rmSync(home, { recursive: true }));
+afterEach(() => removeTree(home));
 const run = (words: readonly string[], stdin?: string) =>
   gryphus(words, { home, ...(stdin === undefined ? {} : { stdin }) });
 

@@ -1,72 +1,101 @@
 import { GryphusError } from '../../errors.ts';
+import type { Gryphus } from '../../index.ts';
+import { CONDOR } from './names.ts';
 import { Refused } from './options.ts';
 
-/** HTCondor's commands, and the command here that has their options. */
-export const CONDOR: Readonly<Record<string, readonly string[]>> = {
-  condor_submit: ['submit'],
-  condor_q: ['q'],
-  condor_rm: ['rm'],
-  condor_hold: ['hold'],
-  condor_release: ['release'],
-  condor_history: ['history'],
-  condor_status: ['status', '--pool'],
-  condor_submit_dag: ['dag', 'submit'],
-  condor_tail: ['tail'],
-  condor_userprio: ['userprio'],
-  condor_qedit: ['edit'],
-  condor_ssh_to_job: ['ssh'],
-};
+type Write = (text: string) => void;
 
-export const SLURM = ['sbatch', 'squeue', 'scancel', 'sacct', 'scontrol', 'sinfo', 'srun'] as const;
-
-/** Speaks as Slurm's command of this name. */
-export async function speak(command: string, words: readonly string[]): Promise<void> {
-  const write = (text: string) => void process.stdout.write(text);
-  const warn = (text: string) => void process.stderr.write(text);
-  try {
-    if (words[0] === '--version' || words[0] === '-V') return write('slurm 22.05.8\n');
-    process.exitCode = await answer(command, words, write, warn);
-  } catch (thrown) {
-    const known = thrown instanceof Refused || thrown instanceof GryphusError;
-    if (!known) throw thrown;
-    for (const line of thrown.message.split('\n')) {
-      // squeue's and scontrol's own messages stand alone.
-      warn(line.startsWith('slurm_') ? `${line}\n` : `${command}: error: ${line}\n`);
-    }
-    process.exitCode = thrown instanceof Refused ? thrown.status : 1;
-  }
+/** A command of another system: how it answers and how it writes an error. */
+interface Spoken {
+  /** Its exit status. */
+  readonly answer: (words: readonly string[], write: Write, warn: Write) => Promise<number>;
+  readonly error: (line: string) => string;
+  readonly version: { readonly words: readonly string[]; readonly text: string };
 }
 
-async function answer(
-  command: string,
-  words: readonly string[],
-  write: (text: string) => void,
-  warn: (text: string) => void,
-): Promise<number> {
-  if (command === 'srun') return (await import('./srun.ts')).srun(words);
-  const { Gryphus } = await import('../../index.ts');
-  const gryphus = await Gryphus.open({});
-  try {
-    switch (command) {
-      case 'sbatch':
-        return await (await import('./sbatch.ts')).sbatch(gryphus, words, write, warn);
-      case 'squeue':
-        await (await import('./squeue.ts')).squeue(gryphus, words, write);
-        return 0;
-      case 'scancel':
-        return await (await import('./scancel.ts')).scancel(gryphus, words, warn);
-      case 'sacct':
-        await (await import('./sacct.ts')).sacct(gryphus, words, write);
-        return 0;
-      case 'scontrol':
-        return await (await import('./scontrol.ts')).scontrol(gryphus, words, write);
-      case 'sinfo':
-        await (await import('./sinfo.ts')).sinfo(gryphus, words, write);
-        return 0;
-      default:
-        throw new Refused(`there is no command '${command}'`, 2);
+const NO_VERSION = { words: [], text: '' };
+const SLURM_VERSION = { words: ['--version', '-V'], text: 'slurm 22.05.8\n' };
+
+function slurm(command: string, answer: Spoken['answer']): Spoken {
+  // squeue's and scontrol's own messages stand alone.
+  const error = (line: string) => (line.startsWith('slurm_') ? line : `${command}: error: ${line}`);
+  return { answer, error, version: SLURM_VERSION };
+}
+
+function pbs(command: string, answer: Spoken['answer']): Spoken {
+  const version = { words: ['--version'], text: 'pbs_version = 23.06.06\n' };
+  return { answer, error: (line) => `${command}: ${line}`, version };
+}
+
+function sge(answer: Spoken['answer']): Spoken {
+  return { answer, error: (line) => line, version: NO_VERSION };
+}
+
+function condor(answer: Spoken['answer']): Spoken {
+  return { answer, error: (line) => `ERROR: ${line}`, version: NO_VERSION };
+}
+
+/** The commands, by the names under which `compat install` calls them. Their code is loaded when it is called. */
+const SPOKEN: Readonly<Record<string, Spoken>> = {
+  sbatch: slurm('sbatch', withAgent(async (g, ...to) => (await import('./sbatch.ts')).sbatch(g, ...to))),
+  squeue: slurm('squeue', withAgent(async (g, words, write) => (await import('./squeue.ts')).squeue(g, words, write))),
+  scancel: slurm('scancel', withAgent(async (g, words, _, warn) => (await import('./scancel.ts')).scancel(g, words, warn))),
+  sacct: slurm('sacct', withAgent(async (g, words, write) => (await import('./sacct.ts')).sacct(g, words, write))),
+  scontrol: slurm('scontrol', withAgent(async (g, words, write) => (await import('./scontrol.ts')).scontrol(g, words, write))),
+  sinfo: slurm('sinfo', withAgent(async (g, words, write) => (await import('./sinfo.ts')).sinfo(g, words, write))),
+  srun: slurm('srun', async (words) => (await import('./srun.ts')).srun(words)),
+  'pbs-qsub': pbs('qsub', withAgent(async (g, ...to) => (await import('./qsub.ts')).pbsQsub(g, ...to))),
+  'pbs-qstat': pbs('qstat', withAgent(async (g, ...to) => (await import('./pbs-qstat.ts')).pbsQstat(g, ...to))),
+  'pbs-qdel': pbs('qdel', withAgent(async (g, words, _, warn) => (await import('./pbs-act.ts')).pbsAct(g, 'qdel', words, warn))),
+  'pbs-qhold': pbs('qhold', withAgent(async (g, words, _, warn) => (await import('./pbs-act.ts')).pbsAct(g, 'qhold', words, warn))),
+  'pbs-qrls': pbs('qrls', withAgent(async (g, words, _, warn) => (await import('./pbs-act.ts')).pbsAct(g, 'qrls', words, warn))),
+  'sge-qsub': sge(withAgent(async (g, ...to) => (await import('./qsub.ts')).sgeQsub(g, ...to))),
+  'sge-qstat': sge(withAgent(async (g, words, write) => (await import('./sge-qstat.ts')).sgeQstat(g, words, write))),
+  'sge-qdel': sge(withAgent(async (g, words, write) => (await import('./sge-act.ts')).sgeAct(g, 'qdel', words, write))),
+  'sge-qhold': sge(withAgent(async (g, words, write) => (await import('./sge-act.ts')).sgeAct(g, 'qhold', words, write))),
+  'sge-qrls': sge(withAgent(async (g, words, write) => (await import('./sge-act.ts')).sgeAct(g, 'qrls', words, write))),
+  'sge-qacct': sge(withAgent(async (g, words, write) => (await import('./qacct.ts')).qacct(g, words, write))),
+  condor_prio: condor(withAgent(async (g, words, write) => (await import('./condor.ts')).condorPrio(g, words, write))),
+  condor_version: condor(async (words, write) => (await import('./condor.ts')).condorVersion(words, write)),
+  condor_config_val: condor(async (...to) => (await import('./condor.ts')).condorConfigVal(...to)),
+}; // biome-ignore format: a table
+
+function withAgent(
+  answer: (gryphus: Gryphus, words: readonly string[], write: Write, warn: Write) => Promise<number>,
+): Spoken['answer'] {
+  return async (words, write, warn) => {
+    const { Gryphus } = await import('../../index.ts');
+    const gryphus = await Gryphus.open({});
+    try {
+      return await answer(gryphus, words, write, warn);
+    } finally {
+      await gryphus.close();
     }
-  } finally {
-    await gryphus.close();
+  };
+}
+
+/**
+ * Speaks as another system's command of this name. Returns the words of our own command line that do what one of
+ * HTCondor's commands does.
+ */
+export async function speak(command: string, words: readonly string[]): Promise<readonly string[] | undefined> {
+  const write = (text: string) => void process.stdout.write(text);
+  const warn = (text: string) => void process.stderr.write(text);
+  const own = CONDOR[command];
+  if (own !== undefined) {
+    if (words[0] !== '-version') return [...own, ...words];
+    write((await import('./condor.ts')).CONDOR_VERSION);
+    return undefined;
   }
+  const spoken = SPOKEN[command];
+  if (spoken === undefined) throw new GryphusError('usage', `There is no command '${command}'.`);
+  try {
+    if (spoken.version.words.includes(words[0] ?? '')) write(spoken.version.text);
+    else process.exitCode = await spoken.answer(words, write, warn);
+  } catch (thrown) {
+    if (!(thrown instanceof Refused || thrown instanceof GryphusError)) throw thrown;
+    for (const line of thrown.message.split('\n')) warn(`${spoken.error(line)}\n`);
+    process.exitCode = thrown instanceof Refused ? thrown.status : 1;
+  }
+  return undefined;
 }

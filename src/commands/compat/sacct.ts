@@ -38,6 +38,12 @@ const FIELDS: Readonly<Record<string, Field>> = {
   Submit: { width: 19, value: ({ job }) => moment(job.submitted, 'Unknown') },
   Start: { width: 19, value: ({ job }) => moment(job.started, 'Unknown') },
   End: { width: 19, value: ({ job }) => moment(job.ended, 'Unknown') },
+  CPUTime: { width: 10, value: ({ job, now }) => duration(elapsed(job, now) * job.cpus, true) },
+  CPUTimeRAW: { width: 10, value: ({ job, now }) => `${elapsed(job, now) * job.cpus}` },
+  TotalCPU: { width: 10, value: ({ job }) => cpu(job.userCpu + job.systemCpu) },
+  UserCPU: { width: 10, value: ({ job }) => cpu(job.userCpu) },
+  SystemCPU: { width: 10, value: ({ job }) => cpu(job.systemCpu) },
+  MaxRSS: { width: 10, value: ({ job, step }) => (step && job.residentKb > 0 ? `${job.residentKb}K` : '') },
   User: { width: 9, value: ({ job, step }) => (step ? '' : job.user) },
   NodeList: { width: 15, value: ({ job }) => job.node || 'None assigned' },
   NNodes: { width: 8, value: () => '1' },
@@ -51,6 +57,14 @@ const FIELDS: Readonly<Record<string, Field>> = {
   Reason: { width: 22, value: ({ job, step }) => (step ? '' : job.reason) },
 };
 
+/** `00:00.123`, `01:02:03`. */
+function cpu(seconds: number): string {
+  if (seconds >= 3600) return duration(Math.floor(seconds), true);
+  const two = (n: number) => String(n).padStart(2, '0');
+  const thousandths = String(Math.floor((seconds % 1) * 1000)).padStart(3, '0');
+  return `${two(Math.floor(seconds / 60))}:${two(Math.floor(seconds % 60))}.${thousandths}`;
+}
+
 function stateText({ job, step }: Row): string {
   return job.state === 'CANCELLED' && !step ? `CANCELLED by ${userInfo().uid}` : job.state;
 }
@@ -58,7 +72,11 @@ function stateText({ job, step }: Row): string {
 const USUAL = 'JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode';
 const BRIEF = 'JobID,State,ExitCode';
 
-export async function sacct(gryphus: Gryphus, words: readonly string[], write: (text: string) => void): Promise<void> {
+export async function sacct(
+  gryphus: Gryphus,
+  words: readonly string[],
+  write: (text: string) => void,
+): Promise<number> {
   const given = getopt(SPEC, words);
   const { values, words: rest } = given;
   const here = inClusters(given);
@@ -100,6 +118,7 @@ export async function sacct(gryphus: Gryphus, words: readonly string[], write: (
     lines.unshift(line(columns.map(({ name }) => name)), ...rules);
   }
   if (lines.length > 0) write(`${lines.join('\n')}\n`);
+  return 0;
 }
 
 function columnOf(text: string): { readonly name: string; readonly field: Field; readonly width: number } {

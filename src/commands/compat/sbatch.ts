@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import type { Gryphus, SubmitRequest } from '../../index.ts';
 import { Refused } from './options.ts';
+import { scriptText } from './script-file.ts';
 import { slurmJobs } from './slurm-jobs.ts';
 
 /** The options of sbatch that are about the command; all others are the script's. */
@@ -27,7 +28,7 @@ export async function sbatch(
   if (wrap !== undefined && file !== undefined) throw new Refused('Script arguments not permitted with --wrap option');
   const text =
     wrap === undefined
-      ? await script(readDescription, file)
+      ? await scriptText(readDescription, file, new Refused(`Unable to open file ${file}`))
       : `#!/bin/sh\n# This script was created by sbatch --wrap.\n\n${wrap}\n`;
   if (!text.startsWith('#!')) throw new Refused(NO_SCRIPT);
   const name = wrap === undefined ? (file === undefined ? 'sbatch' : basename(file)) : 'wrap';
@@ -45,14 +46,6 @@ export async function sbatch(
   if (own.has('--parsable')) write(`${submitted.cluster}${clusters === undefined ? '' : `;${clusters}`}\n`);
   else write(`Submitted batch job ${submitted.cluster}${clusters === undefined ? '' : ` on cluster ${clusters}`}\n`);
   return own.has('--wait') || own.has('-W') ? ended(gryphus, submitted.cluster) : 0;
-}
-
-async function script(read: (file: string) => Promise<string>, file: string | undefined): Promise<string> {
-  try {
-    return await read(file ?? '-');
-  } catch {
-    throw new Refused(`Unable to open file ${file}`);
-  }
 }
 
 /** Options may be set by variables (sbatch's manual, "input environment variables"). */

@@ -21,7 +21,11 @@ interface Partition {
 }
 
 /** The pool and the sites, as partitions. */
-export async function sinfo(gryphus: Gryphus, words: readonly string[], write: (text: string) => void): Promise<void> {
+export async function sinfo(
+  gryphus: Gryphus,
+  words: readonly string[],
+  write: (text: string) => void,
+): Promise<number> {
   const given = getopt('-h|--noheader -o|--format= -p|--partition= -a|--all -M|--clusters=', words);
   const { values, words: rest } = given;
   const here = inClusters(given);
@@ -51,4 +55,5 @@ export async function sinfo(gryphus: Gryphus, words: readonly string[], write: (
   };
   if (!values.has('noheader')) write(`${line((letter) => field(letter)[0])}\n`);
   for (const one of shown) write(`${line((letter) => field(letter)[1](one))}\n`);
+  return 0;
 }

@@ -1,4 +1,4 @@
-import type { AdText, Gryphus, JobView, Selection } from '../../index.ts';
+import type { AdText, Gryphus, JobView, QueryRequest } from '../../index.ts';
 import { inAd, readBoolean, readNumber, readString } from '../../job/values.ts';
 import { Refused } from './options.ts';
 
@@ -22,6 +22,7 @@ export type SlurmState = keyof typeof STATES;
 /** A job in Slurm's terms. Times are Unix seconds. */
 export interface SlurmJob {
   readonly cluster: number;
+  readonly proc: number;
   readonly task: number | undefined;
   /** `12`, `12_3`. */
   readonly id: string;
@@ -45,15 +46,24 @@ export interface SlurmJob {
   readonly directory: string;
   readonly command: string;
   readonly output: string;
+  readonly error: string;
   readonly comment: string;
   readonly dependency: string;
   readonly priority: number;
   /** For an array: its indices, and the most at once. */
   readonly array: string;
+  readonly starts: number;
+  /** Held in the queue, even if its state is an end. */
+  readonly held: boolean;
+  /** Seconds of the processor. */
+  readonly userCpu: number;
+  readonly systemCpu: number;
+  /** The most memory that it used. */
+  readonly residentKb: number;
 }
 
 export const ATTRIBUTES =
-  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject RequestCpus RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out JobDescription JobPrio NumJobStarts'.split(
+  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject RequestCpus RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
     ' ',
   );
 
@@ -68,6 +78,7 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
   const command = readString(get, 'Cmd') ?? '';
   return {
     cluster: id.cluster,
+    proc: id.proc,
     task,
     id: task === undefined ? `${id.cluster}` : `${id.cluster}_${task}`,
     raw: task === undefined ? id.cluster : id.cluster * JOB_NUMBERS + task,
@@ -92,10 +103,16 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
     directory: readString(get, 'Iwd') ?? '',
     command,
     output: readString(get, 'Out') ?? '',
+    error: readString(get, 'Err') ?? '',
     comment: readString(get, 'JobDescription') ?? '',
     dependency: readString(get, 'GryphusDependency') ?? '',
     priority: readNumber(get, 'JobPrio') ?? 0,
     array: readString(get, 'GryphusArray') ?? '',
+    starts: readNumber(get, 'NumJobStarts') ?? 0,
+    held: readNumber(get, 'JobStatus') === 5,
+    userCpu: readNumber(get, 'RemoteUserCpu') ?? 0,
+    systemCpu: readNumber(get, 'RemoteSysCpu') ?? 0,
+    residentKb: readNumber(get, 'ResidentSetSize') ?? 0,
   };
 }
 
@@ -165,11 +182,13 @@ export function namedJobs(list: string): Named[] {
     });
 }
 
-function expand(range: string): Set<number> {
+/** `1-3,7`, `1-9:2`, up to a million. */
+export function expand(range: string): Set<number> {
   const found = new Set<number>();
   for (const part of range.replace(/%.*/, '').split(',')) {
-    const [from = 0, to = from] = part.split('-').map(Number);
-    for (let i = from; i <= to && found.size < 1_000_000; i++) found.add(i);
+    const [span = '', step = '1'] = part.split(':');
+    const [from = 0, to = from] = span.split('-').map(Number);
+    for (let i = from; i <= to && found.size < 1_000_000; i += Math.max(1, Number(step))) found.add(i);
   }
   return found;
 }
@@ -186,7 +205,7 @@ export async function* slurmJobs(
   gryphus: Gryphus,
   named: readonly Named[] | undefined,
   where: 'queue' | 'everywhere',
-  selection: Selection = {},
+  selection: QueryRequest = {},
 ): AsyncGenerator<SlurmJob> {
   const request = {
     ...selection,
@@ -225,6 +244,14 @@ export function moment(seconds: number | undefined, none: string): string {
   const date = new Date(seconds * 1000);
   const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 19);
+}
+
+/** As ctime(3) writes it, in the local time. */
+export function ctime(seconds: number): string {
+  const at = new Date(seconds * 1000);
+  const [day, month] = [at.toLocaleString('en', { weekday: 'short' }), at.toLocaleString('en', { month: 'short' })];
+  const two = (n: number) => String(n).padStart(2, '0');
+  return `${day} ${month} ${String(at.getDate()).padStart(2)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${at.getFullYear()}`;
 }
 
 export function elapsed({ started, ended }: SlurmJob, now: number): number {

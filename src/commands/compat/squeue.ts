@@ -88,7 +88,11 @@ function line(columns: readonly Column[], value: (field: Field) => string): stri
 /** States that squeue lists unless it is asked for others. */
 const LIVE = new Set(['PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING']);
 
-export async function squeue(gryphus: Gryphus, words: readonly string[], write: (text: string) => void): Promise<void> {
+export async function squeue(
+  gryphus: Gryphus,
+  words: readonly string[],
+  write: (text: string) => void,
+): Promise<number> {
   const given = getopt(SPEC, words);
   if (given.words.length > 0) throw new Refused(`Unrecognized option: ${given.words[0]}`);
   const { values } = given;
@@ -112,6 +116,7 @@ export async function squeue(gryphus: Gryphus, words: readonly string[], write: 
   const text = rows.map((job) => line(columns, ([, value]) => value(job, now)));
   if (!values.has('noheader')) text.unshift(line(columns, ([head]) => head));
   if (text.length > 0) write(`${text.join('\n')}\n`);
+  return 0;
 }
 
 const BY_VALUE = new Intl.Collator('en', { numeric: true });

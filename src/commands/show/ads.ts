@@ -80,6 +80,6 @@ function xmlValue(text: string, say: Expressions): string {
   return low === 'undefined' ? '<un/>' : `<e>${xmlText(say.text(text))}</e>`;
 }
 
-function xmlText(text: string): string {
+export function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
