@@ -25,6 +25,7 @@ export const ERRORS = {
   'already-running': { retry: 'never', exit: 75 },
   'missing-program': { retry: 'never', exit: 69 },
   'queue-unavailable': { retry: 'later', exit: 69 },
+  'taken-over': { retry: 'never', exit: 78 },
   'stale-epoch': { retry: 'never', exit: 70 },
   'url-unreachable': { retry: 'later', exit: 69, hold: 13 },
   'input-missing': { retry: 'never', exit: 66, hold: 13 },

@@ -87,7 +87,7 @@ async function eachPlace(
     if (key.slice(cut + 1) === record.name) identities.add(key.slice(0, cut));
   }
   for (const identity of identities) {
-    const site = await openSite(record, { agent: queue.agent, identity, prompt: NOBODY, paths });
+    const site = await openSite(record, { agent: queue.agent, identity, prompt: NOBODY, paths, holder: queue.holder });
     try {
       await look(site, identity);
     } finally {

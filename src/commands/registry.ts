@@ -28,6 +28,7 @@ import { Move } from './move.ts';
 import { PoolIdle } from './pool/idle.ts';
 import { PoolKeep, PoolOff, PoolOn } from './pool/off.ts';
 import { Q } from './q.ts';
+import { Recover } from './recover.ts';
 import { Retry } from './retry.ts';
 import { Run } from './run.ts';
 import { SiteAdd } from './site/add.ts';
@@ -113,6 +114,7 @@ export const COMMANDS = {
   down: Down,
   status: Status,
   doctor: Doctor,
+  recover: Recover,
   completion: Completion,
   api: Api,
   'classad:eval': ClassadEval,

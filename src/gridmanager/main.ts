@@ -86,6 +86,7 @@ async function main(identity: string): Promise<void> {
             manager: identity,
             cares: siteCares(settings),
             mark,
+            holder: queue.holder,
             onSending: (all) => void tellSending(queue, 'to', `${identity}/${record.name}`, all),
             onComing: (all) => void tellSending(queue, 'from', `${identity}/${record.name}`, all),
             onOpen: (site, transport) => {

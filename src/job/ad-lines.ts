@@ -1,7 +1,7 @@
 import { JOB_STATUS } from './life.ts';
 
-/** Attributes for our own use, and long ones that the program receives in other ways. */
-const NOT_FOR_JOBS = /^(Gryphus|Env$|Environment$)/;
+/** Attributes for our own use, but for the mark of pilots, and long ones that the program receives in other ways. */
+const NOT_FOR_JOBS = /^(Gryphus(?!Glidein$)|Env$|Environment$)/;
 
 /** The job's ad as its program finds it in the file `_CONDOR_JOB_AD`: one line per attribute, as while the job runs. */
 export function jobAdLines(ad: Iterable<readonly [string, string | null]>): string[] {

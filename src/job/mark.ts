@@ -15,6 +15,14 @@ export interface QueueMark {
   readonly cluster: number;
 }
 
+/** The state directory that serves an agent. `gryphus recover` moves an agent to another one, with the next epoch. */
+export interface Holder {
+  /** Counts from 1. */
+  readonly epoch: number;
+  /** Letters and digits. */
+  readonly name: string;
+}
+
 const MARK = /^(\d{1,15}):([A-Za-z0-9]{1,64}):(\d{1,15}):(\d{1,15}):([0-9a-f]{32})$/;
 
 /** Signed, because any job at a site can write there: a forged mark would make the queue skip ids, or hold jobs. */

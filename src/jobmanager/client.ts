@@ -1,8 +1,8 @@
 import { BACKEND_NAMES, backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { formatMark, type QueueMark } from '../job/mark.ts';
-import type { AuditableSite, SiteAudit, SiteStep } from '../site/audit.ts';
+import { formatMark, type Holder, type QueueMark } from '../job/mark.ts';
+import type { AuditableSite, RecalledAttempt, SiteAudit, SitePast, SiteStep } from '../site/audit.ts';
 import type {
   AttemptSpec,
   CancelOptions,
@@ -26,7 +26,8 @@ import { Content } from './content.ts';
 import { delegate } from './delegate.ts';
 import { fetch } from './fetch.ts';
 import { percentDecode } from '../site/escape.ts';
-import { markOf, readFacts } from './hello.ts';
+import { markOf, pastOf, readFacts } from './hello.ts';
+import { readRecalled } from './recalled.ts';
 import { ResultTransfer } from './result-transfer.ts';
 import { leave } from './start-permit.ts';
 import { Looker, paceOf } from './look.ts';
@@ -74,6 +75,8 @@ export interface JobManagerOptions {
   readonly onSending?: (all: readonly Sending[]) => void;
   /** The current position of the agent's queue, and the key with which it is signed for the site. */
   readonly mark?: { readonly now: () => Promise<QueueMark>; readonly key: string };
+  /** Who serves the agent; absent: the site is only looked at, whoever serves it. */
+  readonly holder?: Holder;
   /** The shell that runs the JobManager there; default `sh`. */
   readonly shell?: string;
   /** Milliseconds between TERM and KILL; default 10,000. */
@@ -94,6 +97,8 @@ export interface JobManagerSiteConfig {
 }
 
 const SWEEP_EVERY = 3_600_000;
+/** Bounded by the length of a command line at the site. */
+const RECALLED_AT_ONCE = 200;
 /** In milliseconds. Each question of the check-up has its own time-out at the site. */
 const PROBE_MS = 180_000;
 
@@ -135,6 +140,7 @@ class ShellSite implements AuditableSite {
       scratch: options.scratch ?? '~/.gryphus',
       ...(options.ours === undefined ? {} : { ours: options.ours }),
       shell: options.shell ?? 'sh',
+      holder: options.holder,
     });
     this.name = config.name;
     this.#options = options;
@@ -254,6 +260,19 @@ class ShellSite implements AuditableSite {
 
   async audit(): Promise<SiteAudit> {
     return readAudit(await this.#site.session.exchange('audit', ['']), this.#site.backend);
+  }
+
+  async recall(keys: readonly AttemptKey[]): Promise<readonly RecalledAttempt[]> {
+    const recalled: RecalledAttempt[] = [];
+    for (let from = 0; from < keys.length; from += RECALLED_AT_ONCE) {
+      const some = keys.slice(from, from + RECALLED_AT_ONCE);
+      recalled.push(...readRecalled(await this.#site.session.exchange('recall', [some.join('\n')])));
+    }
+    return recalled;
+  }
+
+  async past(): Promise<SitePast> {
+    return pastOf(await this.#site.session.hello());
   }
 
   async test(): Promise<readonly SiteStep[]> {

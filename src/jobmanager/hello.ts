@@ -1,5 +1,6 @@
 import { GryphusError } from '../errors.ts';
 import { parseMark, type QueueMark } from '../job/mark.ts';
+import type { SitePast } from '../site/audit.ts';
 import type { SiteFacts } from '../site/contract.ts';
 import type { SiteAnswer } from './answer.ts';
 import { percentDecode } from '../site/escape.ts';
@@ -31,6 +32,13 @@ export function homeOf(hello: SiteAnswer): string {
 /** The latest position of the agent's queue that the site knows. */
 export function markOf(hello: SiteAnswer, key: string): QueueMark | undefined {
   return parseMark(factsOf(hello).get('mark') ?? '', key);
+}
+
+/** What the site knows of the agent's past. The mark's signature is not checked: its key is lost with the queue. */
+export function pastOf(hello: SiteAnswer): SitePast {
+  const facts = factsOf(hello);
+  const number = (text: string | undefined) => (/^\d{1,15}$/.test(text ?? '') ? Number(text) : 0);
+  return { epoch: number(facts.get('epoch')), cluster: number(facts.get('mark')?.split(':')[3]) };
 }
 
 function factsOf(hello: SiteAnswer): Map<string, string> {

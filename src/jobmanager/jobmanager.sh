@@ -1,7 +1,8 @@
 #!/bin/sh
 # Gryphus: the site's half. Reads requests from standard input and answers on standard output.
-#   jobmanager.sh AGENT NONCE, started in the agent's directory at this site (entering.sh)
+#   jobmanager.sh AGENT NONCE [EPOCH HOLDER], started in the agent's directory at this site (entering.sh)
 # NONCE  is repeated in the first line, so that earlier output of log-in scripts can be recognized as noise
+# EPOCH  HOLDER: the state directory that is served, below; without them, whoever holds this directory is not asked for
 #
 # A request is a line `ID VERB SIZE…` followed by as many bytes as its SIZEs say. An answer consists of lines `KIND
 # WORDS…`, some of which announce raw bytes, and a last line `end ID STATUS`. The client sends no request before that
@@ -20,6 +21,9 @@
 #   leave          it may start, and so may every later submission
 #   exit           how the program ended
 # Submission N + 1 is made only after N was fenced, so the program starts at most once, whatever the queue does.
+#
+# Files holder.EPOCH say which state directories held the agent's directory here, the last of them now: `gryphus recover`
+# moves an agent to another machine, and two must never serve it at once. Each is created in a way that fails if it exists.
 umask 077
 # Default locations of batch systems: a non-login shell has not read the files that set PATH.
 PATH=$PATH:/usr/local/bin:/usr/bin:/bin:/opt/pbs/bin:/opt/slurm/bin:/usr/local/slurm/bin:/opt/torque/bin
@@ -33,6 +37,8 @@ unset LC_ALL
 LC_ALL=C
 AGENT=$1
 NONCE=$2
+EPOCH=${3-}
+HOLDER=${4-}
 PREFIX=gryphus.$AGENT.
 NL='
 '
@@ -50,6 +56,7 @@ read -r PROGRAMS <"$BIN/names" || exit 66
 # programs are gone, or if ROOT no longer names this directory; the client then checks and installs them again.
 furnish() {
   is_here || exit 66
+  [ -z "$EPOCH" ] || [ ! -e "holder.$((EPOCH + 1))" ] || exit 76
   for dir in jobs groups cache in events tmp trash "$T"; do [ -d "$dir" ] || mkdir "$dir" || exit 73; done 2>/dev/null
   [ -s "$T/pid" ] || printf '%s %s\n' "$HOST" "$$" >|"$T/pid" 2>/dev/null
   for file in $PROGRAMS; do [ -s "$BIN/$file" ] || exit 66; done
@@ -60,6 +67,31 @@ is_here() {
   there=$(ls -di "$ROOT/." 2>/dev/null) && here=$(ls -di .) && [ "${there% *}" = "${here% *}" ]
 }
 furnish
+
+# Prints the last epoch that anybody had here, or 0.
+last_epoch() {
+  set +f
+  set -- holder.*
+  set -f
+  last=0
+  for file; do
+    case ${file#holder.} in '' | *[!0-9]*) ;; *) [ "${file#holder.}" -le "$last" ] || last=${file#holder.} ;; esac
+  done
+  echo "$last"
+}
+# Exits with 76 if another state directory has this epoch here, or a later one.
+take_hold() {
+  last=$(last_epoch)
+  [ "$last" -le "$EPOCH" ] || exit 76
+  # Every epoch up to ours, so that the JobManagers of all earlier ones notice.
+  while [ "$last" -lt "$EPOCH" ]; do
+    last=$((last + 1))
+    printf '%s\n' "$HOLDER" >|"$T/holder" && ln "$T/holder" "holder.$last" 2>/dev/null
+  done
+  now=
+  IFS= read -r now <"holder.$EPOCH" && [ "$now" = "$HOLDER" ] || exit 76
+} 2>/dev/null
+[ -z "$EPOCH" ] || take_hold
 
 # Tests name a point where the JobManager kills itself, as in a crash of the machine, at the first or COUNT-th pass.
 CRASH=
@@ -211,6 +243,7 @@ say_hello() {
   kept=
   [ -r mark ] && IFS= read -r kept <mark
   say "fact mark $kept"
+  say "fact epoch $(last_epoch)"
   say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
   [ -w jobs ] && say 'fact writable 1'
   say "fact batch $(batch_version | encoded)"
@@ -234,7 +267,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | fence | prune | leave | blobs | admit | account | sweep | audit | probe | csr | proxy | capacity)
+    keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | fence | prune | leave | blobs | admit | account | sweep | audit | recall | probe | csr | proxy | capacity)
       furnish
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asError, GryphusError } from '../errors.ts';
+import type { Holder } from '../job/mark.ts';
 import type { Channel, ChannelEnd, Transport } from '../transport/contract.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { type SiteAnswer, type FileSink, NotOurs, readAnswer } from './answer.ts';
@@ -24,7 +25,11 @@ export interface SessionPlace extends AgentPlace {
   readonly bundle: () => Promise<Bundle>;
   /** The shell that runs the JobManager, such as `sh`. */
   readonly shell: string;
+  readonly holder: Holder | undefined;
 }
+
+/** The exit status of a JobManager whose agent is served by another state directory (jobmanager.sh). */
+const TAKEN_OVER = 76;
 
 /** A running JobManager and the channel to it. */
 interface Running {
@@ -170,11 +175,11 @@ export class Session {
   }
 
   async #start(bundle: Bundle): Promise<Running> {
-    const { transport, agentId, shell } = this.#place;
+    const { transport, agentId, shell, holder } = this.#place;
     const nonce = randomBytes(16).toString('hex');
     const bin = `./bin/${bundle.hash}`;
     const whole = `for file in ${bundle.names.join(' ')}; do [ -s "${bin}/$file" ] || exit ${NOT_THERE}; done`;
-    const run = `exec ${shell} ${bin}/jobmanager.sh ${agentId} ${nonce}`;
+    const run = `exec ${shell} ${bin}/jobmanager.sh ${agentId} ${nonce}${holder ? ` ${holder.epoch} ${holder.name}` : ''}`;
     const channel = await transport.open([entering(this.#place, { make: false }), whole, run].join('\n'));
     const complaints: string[] = [];
     channel.stdin.on('error', () => undefined);
@@ -298,6 +303,13 @@ class JobManagerDied extends Error {
   }
 
   asGryphusError(site: string, doing: string): GryphusError {
+    if (this.status === TAKEN_OVER) {
+      return new GryphusError(
+        'taken-over',
+        `Site ${site} now belongs to this agent on another machine, where \`gryphus recover\` has taken it over.`,
+        { suggestions: ['Follow the jobs there. To take them back: gryphus recover'] },
+      );
+    }
     const refused = refusalReason(this.#complaints);
     if (refused !== undefined) return refusal(site, refused);
     const heard = this.cause instanceof NotOurs ? [this.cause.message] : this.#complaints;

@@ -110,6 +110,24 @@ do_audit() {
   say "content $(find cache -type f | wc -l | tr -d ' ') $(du -sk cache | LC_ALL=C awk '{ print $1 }')"
 }
 
+# What a lost queue knew about attempts, from what stands here. Answers for each of the keys in the body `recalled KEY
+# PREPARED` (Unix seconds), then `ad LINE` for each line of the job's ad, and `env NAME=VALUE` (in \0ooo).
+do_recall() {
+  files=
+  for key in $(body "$1"); do
+    files="$files jobs/$key/spec"
+    [ ! -f "jobs/$key/work/.job.ad" ] || files="$files jobs/$key/work/.job.ad"
+    [ ! -f "jobs/$key/staged/.job.ad" ] || files="$files jobs/$key/staged/.job.ad"
+  done
+  [ -n "$files" ] || return 0
+  # shellcheck disable=SC2086 # keys have no blanks
+  LC_ALL=C awk "$ENCODE"'
+    FNR == 1 { split(FILENAME, part, "/"); ad = FILENAME ~ /\.job\.ad$/ }
+    FNR == 1 && !ad { print "recalled " part[2] " " $2 + 0 }
+    ad { print "ad " encode($0); next }
+    /^env / { print }' $files 2>/dev/null
+}
+
 list_others() {
   set +f
   set -- ../*/jobs ../+*/*/jobs

@@ -30,6 +30,8 @@ export interface OpenSiteOptions {
   readonly transport?: Transport;
   /** The current mark of the agent's queue, and the key that signs it; only for a GridManager. */
   readonly mark?: NonNullable<JobManagerOptions['mark']>;
+  /** Who serves the agent; absent: the site is only looked at, whoever serves it. */
+  readonly holder?: NonNullable<JobManagerOptions['holder']>;
   /** If set, PREPARE answers while large inputs are still being transferred; called with the progress. */
   readonly onSending?: (all: readonly Sending[]) => void;
   /** The same for large results: if set, a fetch does not wait for them. */
@@ -86,7 +88,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
     const { openGram } = await import('./open-gram.ts');
     return await openGram(record, record.target, options);
   }
-  const { agent, identity, prompt, paths, cares, onOpen, mark, onSending, onComing } = options;
+  const { agent, identity, prompt, paths, cares, onOpen, mark, holder, onSending, onComing } = options;
   const transport = options.transport ?? (await transportTo(record, { prompt, paths }));
   const site = openJobManagerSite({
     name: record.name,
@@ -105,6 +107,7 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
         : { lookMin: record.limits.pollMin * 1000, lookMax: record.limits.pollMax * 1000 }),
       ...cares,
       ...(mark === undefined ? {} : { mark }),
+      ...(holder === undefined ? {} : { holder }),
       ...(onSending === undefined ? {} : { onSending, contentPatience: CONTENT_MS }),
       ...(onComing === undefined ? {} : { onComing, resultsPatience: CONTENT_MS }),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),

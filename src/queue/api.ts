@@ -3,7 +3,7 @@ import type { Candidates } from './candidate-types.ts';
 import type { Json, QueueEvent } from '../job/events.ts';
 import type { JobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
-import type { QueueMark } from '../job/mark.ts';
+import type { Holder, QueueMark } from '../job/mark.ts';
 import type { History, LookWish, Sighting } from './history-types.ts';
 import type { RestoredJob } from './restore.ts';
 import type {
@@ -108,6 +108,13 @@ export type MaterializeResult =
 export interface Queue {
   /** The agent's id, created once for a state directory: 10 characters of [A-Za-z0-9]. */
   readonly agent: string;
+  /** Tells the sites which state directory serves the agent. */
+  readonly holder: Holder;
+  /**
+   * Makes this queue the one that serves `agent`, from `epoch` on, for whoever opens it next. Returns false, and changes
+   * nothing, if it has had clusters of another agent, or serves that epoch or a later one.
+   */
+  takeOver(agent: string, epoch: number): Promise<boolean>;
   /** Where its Redis listens, for messages. */
   readonly where: string;
 

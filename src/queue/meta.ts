@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { GryphusError } from '../errors.ts';
+import type { Holder } from '../job/mark.ts';
 import { queueMark } from './incarnation.ts';
 import type { Connection } from './redis.ts';
 
@@ -9,11 +10,17 @@ import type { Connection } from './redis.ts';
 const VERSION = 2;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
+export interface Meta {
+  /** The agent's id, created once, or taken over by `takeOver`. */
+  readonly agent: string;
+  readonly holder: Holder;
+}
+
 /**
- * The agent's id, created once. Rejects with 'state-version' if a newer program wrote the state, or if daemons of an
+ * Who this queue is. Rejects with 'state-version' if a newer program wrote the state, or if daemons of an
  * older program still use it.
  */
-export async function openMeta(db: Connection, now: () => number): Promise<string> {
+export async function openMeta(db: Connection, now: () => number): Promise<Meta> {
   const key = `${db.prefix}meta`;
   const [version, known] = await db.run((redis) => redis.hmget(key, 'version', 'agent'));
   if (version !== null && version !== undefined && Number(version) > VERSION) {
@@ -27,7 +34,23 @@ export async function openMeta(db: Connection, now: () => number): Promise<strin
   const agent = version && known ? known : await makeAgent(db, key);
   // If the server was restarted, this begins another incarnation of the queue before anything in it is changed.
   await queueMark(db);
-  return agent;
+  return { agent, holder: await holderOf(db, key) };
+}
+
+async function holderOf(db: Connection, key: string): Promise<Holder> {
+  const [epoch, name] = await db.run(async (redis) => {
+    await redis.hsetnx(key, 'holder', newAgent());
+    return redis.hmget(key, 'epoch', 'holder');
+  });
+  return { epoch: Number(epoch ?? 1), name: name ?? '' };
+}
+
+/**
+ * Makes this queue the one that serves `agent`, from `epoch` on. Returns false, and changes nothing, if it ever had a
+ * cluster of another agent, or serves a later epoch. What has it open goes on with the former id.
+ */
+export async function takeOver(db: Connection, agent: string, epoch: number): Promise<boolean> {
+  return (await db.script('take-over', [agent, epoch, newAgent()])) === 1;
 }
 
 async function upgrade(db: Connection, now: number): Promise<void> {

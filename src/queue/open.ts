@@ -10,7 +10,7 @@ import { openKv } from './kv.ts';
 import { divergence, queueMark, skipClusters } from './incarnation.ts';
 import { acquireLease, leaseMark, releaseLease, renewLease } from './leases.ts';
 import { look } from './look.ts';
-import { openMeta } from './meta.ts';
+import { type Meta, openMeta, takeOver } from './meta.ts';
 import { query, queryChunks } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
 import { readClusterAd } from './record.ts';
@@ -36,10 +36,12 @@ export async function open(options: QueueOptions): Promise<Queue> {
   }
 }
 
-function assemble(context: QueueContext, agent: string, history: History): Queue {
+function assemble(context: QueueContext, { agent, holder }: Meta, history: History): Queue {
   const work = new Map<string, WorkQueue>();
   return {
     agent,
+    holder,
+    takeOver: (whose, epoch) => takeOver(context.db, whose, epoch),
     where: context.db.where,
     submit: (input) => submit(context, input),
     materialize: (cluster, input) => materialize(context, cluster, input),

@@ -19,6 +19,7 @@ export type ScriptName =
   | 'next-candidates'
   | 'publish'
   | 'restore'
+  | 'take-over'
   | 'retire'
   | 'skip'
   | 'stage'

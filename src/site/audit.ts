@@ -1,3 +1,4 @@
+import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Site } from './contract.ts';
 
@@ -5,6 +6,10 @@ import type { Site } from './contract.ts';
 export interface AuditableSite extends Site {
   /** Everything that the site holds under this agent's name. */
   audit(): Promise<SiteAudit>;
+  /** What is recorded there of the jobs of these attempts; absent: the site keeps no such records. */
+  recall?(keys: readonly AttemptKey[]): Promise<readonly RecalledAttempt[]>;
+  /** Absent: the site keeps no such records. */
+  past?(): Promise<SitePast>;
   /** A check-up, step by step. */
   test(): Promise<readonly SiteStep[]>;
 }
@@ -46,6 +51,24 @@ export interface AuditJob {
   readonly batchId: string;
   /** The batch system still lists it, but says that it has ended. */
   readonly over: boolean;
+}
+
+/** What a site knows of an agent's past. */
+export interface SitePast {
+  /** Of the last state directory that served the agent there; 0: none so far. */
+  readonly epoch: number;
+  /** The last cluster id that the site was told of; 0: none. Any job there could have written it. */
+  readonly cluster: number;
+}
+
+/** An attempt as its site's record describes its job. Anything there may have been written by the job itself. */
+export interface RecalledAttempt {
+  readonly key: AttemptKey;
+  /** When it was prepared, Unix seconds. */
+  readonly prepared: number;
+  /** The job's ad, but for its environment and attributes for the agent's own use. */
+  readonly attrs: AttrTexts;
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** One step of a site's check-up. */

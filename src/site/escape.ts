@@ -16,7 +16,14 @@ export function octalEscape(text: string): string {
   return out;
 }
 
-/** The same without blanks, for one word of a list. */
+/** The inverse of `octalEscape`; bytes that are not UTF-8 become U+FFFD. */
+export function octalDecode(line: string): string {
+  if (!line.includes('\\')) return line;
+  const bytes = line.replaceAll(/\\0([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8) & 0xff));
+  return Buffer.from(bytes, 'latin1').toString();
+}
+
+/** The same as `octalEscape`, without blanks, for one word of a list. */
 export function octalWord(text: string): string {
   return octalEscape(text).replaceAll(' ', '\\0040');
 }

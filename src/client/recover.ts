@@ -1,0 +1,333 @@
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import type { Paths } from '../config/paths.ts';
+import { loadSettings } from '../config/settings.ts';
+import { loadSites, type SiteRecord } from '../config/sites.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { holdAttributes } from '../job/hold.ts';
+import { managerIdentity } from '../job/identity.ts';
+import { type AttemptId, type AttemptKey, formatAttemptKey, formatJobId, type JobId, parseAttemptKey } from '../job/ids.ts';
+import { readNumber } from '../job/values.ts';
+import { Attrs } from '../job/attrs.ts';
+import { openSite } from '../open-site/open-site.ts';
+import { openQueue, type Queue, type RestoredJob } from '../queue/api.ts';
+import type { AuditableSite, AuditRecord, OtherAgent, RecalledAttempt, SiteAudit, SitePast } from '../site/audit.ts';
+import type { Prompt } from '../transport/prompt.ts';
+import { counted } from '../util/plain-text.ts';
+import { queuePlace } from './daemon.ts';
+import { endDaemons } from './daemon-status.ts';
+import { promptOf } from './prompt.ts';
+import { type RecoveredJob, recoveredJob } from './recovered-job.ts';
+import type { Recovery, RecoveryStep, RecoverRequest } from './recovery-types.ts';
+
+/** Held, in HTCondor's codes for a hold by the user. */
+const HELD_BY_US = 1;
+
+/**
+ * Makes this state directory the one that serves an agent whose own was lost, and takes over what the sites hold for it:
+ * jobs return under their ids, those that run are followed, and the results of those that have ended come home. Sites
+ * refuse the former state directory from then on (jobmanager.sh, `take_hold`). Each step can be repeated, so that an
+ * interrupted recovery is simply run again; so is one after which another site answers.
+ */
+export async function recover(paths: Paths, request: RecoverRequest): Promise<Recovery> {
+  const settings = await loadSettings(paths);
+  const owner = settings.owner ?? userInfo().username;
+  const sites = await sitesOf(paths, request);
+  // A daemon that runs would go on under the former id.
+  if (!request.dryRun) await endDaemons(paths);
+  const open = () => openQueue({ ...queuePlace(paths, settings), start: 'if-needed' });
+  const first = await open();
+  const steps: RecoveryStep[] = [];
+  const places = new Places(paths, owner, sites, promptOf(request.ask), (site, error) =>
+    steps.push({ site, outcome: 'unreachable', message: error.message }),
+  );
+  try {
+    const agent = request.agent ?? (await soleAgent(first, places));
+    await mustBeFree(first, agent);
+    const found = await places.holdings(agent);
+    const epoch = Math.max(first.holder.epoch, ...found.map(({ past }) => past.epoch)) + 1;
+    const work = { owner, request, umask: process.umask(), steps };
+    if (request.dryRun) {
+      for (const place of found) await takeFrom(place, { ...work, queue: first, agent });
+      return { agent, steps };
+    }
+    if (!(await first.takeOver(agent, epoch)))
+      throw new GryphusError('conflict', `Another \`gryphus recover\` has taken over agent ${agent} here.`);
+    const queue = await open();
+    try {
+      await queue.skipClusters(Math.max(0, ...found.map(lastCluster)));
+      // Looked at again: from here on nobody else changes what is there.
+      for (const place of await places.holdings(agent, queue)) await takeFrom(place, { ...work, queue, agent });
+    } finally {
+      await queue.close();
+    }
+    return { agent, steps };
+  } finally {
+    await places.close();
+    await first.close();
+  }
+}
+
+async function sitesOf(paths: Paths, { sites }: RecoverRequest): Promise<readonly SiteRecord[]> {
+  const known = await loadSites(paths);
+  const names = sites.length > 0 ? sites : [...known.keys()];
+  return names.map((name) => {
+    const record = known.get(name);
+    if (record !== undefined && record.batch !== 'pool' && record.target.kind !== 'gram') return record;
+    throw new GryphusError('site-unknown', `There is no site '${name}' from which jobs can be recovered.`, {
+      suggestions: ['Add it, under the name that it had: gryphus site add NAME URL', 'gryphus site list'],
+    });
+  });
+}
+
+/** The agent that the sites hold something of, if there is only one. */
+async function soleAgent(queue: Queue, places: Places): Promise<string> {
+  if ((await queue.mark()).cluster > 0) return queue.agent;
+  const others = new Map<string, OtherAgent & { readonly sites: readonly string[] }>();
+  for (const { record, there } of await places.holdings(queue.agent)) {
+    for (const other of there.others) {
+      const known = others.get(other.agent);
+      others.set(other.agent, {
+        agent: other.agent,
+        attempts: (known?.attempts ?? 0) + other.attempts,
+        ended: (known?.ended ?? 0) + other.ended,
+        oldest: Math.min(known?.oldest ?? Number.POSITIVE_INFINITY, other.oldest),
+        newest: Math.max(known?.newest ?? 0, other.newest),
+        sites: [...new Set([...(known?.sites ?? []), record.name])],
+      });
+    }
+  }
+  const [only, ...more] = others.values();
+  if (only === undefined) {
+    throw new GryphusError('not-found', 'These sites hold nothing of another agent of yours.', {
+      suggestions: [
+        'Their names and `scratch` must be those that the lost agent knew, because its directories there are named by them.',
+      ],
+    });
+  }
+  if (more.length === 0) return only.agent;
+  const lines = [only, ...more].map(
+    ({ agent, attempts, newest, sites }) =>
+      `${agent} (${counted(attempts, 'job')} at ${sites.join(', ')}, the last of ${new Date(newest * 1000).toISOString()})`,
+  );
+  throw new GryphusError('conflict', `The sites hold jobs of several agents: ${lines.join('; ')}.`, {
+    suggestions: [`gryphus recover --agent ${only.agent}`],
+  });
+}
+
+async function mustBeFree(queue: Queue, agent: string): Promise<void> {
+  if (agent === queue.agent || (await queue.mark()).cluster === 0) return;
+  throw new GryphusError('conflict', 'This state directory already has jobs of its own; two agents cannot be merged.', {
+    suggestions: ['Recover into an empty one: GRYPHUS_HOME=~/recovered-gryphus gryphus recover …'],
+  });
+}
+
+/** What one of the agent's identities has at a site. */
+interface Place {
+  readonly record: SiteRecord;
+  readonly identity: string;
+  readonly site: AuditableSite;
+  readonly there: SiteAudit;
+  readonly past: SitePast;
+}
+
+/** Opens the agent's places at all sites. Those that do not answer are reported and left out. */
+class Places {
+  readonly #paths: Paths;
+  readonly #owner: string;
+  readonly #sites: readonly SiteRecord[];
+  readonly #prompt: Prompt;
+  readonly #report: (site: string, error: Error) => void;
+  readonly #failed = new Set<string>();
+  #open: AuditableSite[] = [];
+
+  constructor(
+    paths: Paths,
+    owner: string,
+    sites: readonly SiteRecord[],
+    prompt: Prompt,
+    report: (site: string, error: Error) => void,
+  ) {
+    this.#paths = paths;
+    this.#owner = owner;
+    this.#sites = sites;
+    this.#prompt = prompt;
+    this.#report = report;
+  }
+
+  /** `queue`: serves the agent from now on, and the sites are told. */
+  async holdings(agent: string, queue?: Queue): Promise<readonly Place[]> {
+    await this.close();
+    const places: Place[] = [];
+    for (const record of this.#sites) {
+      if (this.#failed.has(record.name)) continue;
+      try {
+        const identities = new Set([managerIdentity(this.#owner, undefined), managerIdentity(this.#owner, record.credential)]);
+        for (const identity of identities) places.push(await this.#look(record, identity, agent, queue));
+      } catch (thrown) {
+        this.#failed.add(record.name);
+        this.#report(record.name, asError(thrown));
+      }
+    }
+    return places;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#open.map((site) => site.close()));
+    this.#open = [];
+  }
+
+  async #look(record: SiteRecord, identity: string, agent: string, queue: Queue | undefined): Promise<Place> {
+    const site = await openSite(record, {
+      agent,
+      identity,
+      prompt: this.#prompt,
+      paths: this.#paths,
+      ...(queue && { holder: queue.holder }),
+    });
+    this.#open.push(site);
+    const past = (await site.past?.()) ?? { epoch: 0, cluster: 0 };
+    return { record, identity, site, there: await site.audit(), past };
+  }
+}
+
+interface Work {
+  readonly queue: Queue;
+  readonly agent: string;
+  readonly owner: string;
+  readonly umask: number;
+  readonly request: RecoverRequest;
+  readonly steps: RecoveryStep[];
+}
+
+async function takeFrom(place: Place, work: Work): Promise<void> {
+  const newest = newestOf(place.there, work.agent);
+  const known = await knownOf(
+    work.queue,
+    newest.map(({ attempt }) => attempt),
+  );
+  const unknown = newest.filter(({ attempt }) => !known.has(formatJobId(attempt)));
+  const recalled = await place.site.recall?.(unknown.map(({ record }) => record.key));
+  const byKey = new Map(recalled?.map((one) => [one.key, one]));
+  for (const found of unknown) work.steps.push(await takeOne(place, work, found, byKey.get(found.record.key)));
+}
+
+async function takeOne(
+  place: Place,
+  work: Work,
+  { attempt, record }: Found,
+  told: RecalledAttempt | undefined,
+): Promise<RecoveryStep> {
+  const base = { site: place.record.name, job: formatJobId(attempt), key: record.key, state: record.state };
+  if (record.state === 'cancelled' || record.state === 'fenced')
+    return { ...base, outcome: 'left', message: 'it was withdrawn, and will not run there' };
+  if (told && new Attrs(told.attrs).has('GryphusGlidein')) {
+    // The pool that it would join is lost.
+    if (!work.request.dryRun) await withdraw(place, record.key);
+    return { ...base, outcome: 'left', message: `it is a pilot of the lost pool, and ${work.request.dryRun ? 'would be' : 'was'} withdrawn` };
+  }
+  const job = told && recoveredJob(told, attempt, placeFor(place, work));
+  if (job === undefined) return { ...base, outcome: 'left', message: 'its record there is damaged' };
+  const dag = readNumber(new Attrs(job.attrs), 'DAGManJobId');
+  const where = { directory: job.directory, moved: job.moved, ...(dag === undefined ? {} : { dag }) };
+  return record.state === 'prepared'
+    ? { ...base, outcome: 'held', message: await putBack(place, work, attempt, job), ...where }
+    : { ...base, outcome: 'followed', message: await follow(place, work, attempt, job), ...where };
+}
+
+interface Found {
+  readonly attempt: AttemptId;
+  readonly record: AuditRecord;
+}
+
+/** Of several attempts of one job, only the newest can be the job's. */
+function newestOf(there: SiteAudit, agent: string): readonly Found[] {
+  const newest = new Map<string, Found>();
+  for (const record of there.records) {
+    const attempt = parseAttemptKey(record.key);
+    // Pilots and other helpers of the agent are no jobs of the user.
+    if (attempt?.agent !== agent || attempt.cluster === 0) continue;
+    const name = formatJobId(attempt);
+    if ((newest.get(name)?.attempt.attempt ?? -1) < attempt.attempt) newest.set(name, { attempt, record });
+  }
+  return [...newest.values()].toSorted(
+    (a, b) => a.attempt.cluster - b.attempt.cluster || a.attempt.proc - b.attempt.proc,
+  );
+}
+
+/** Jobs that the queue or the history has; an interrupted recovery put some of them back. */
+async function knownOf(queue: Queue, ids: readonly JobId[]): Promise<ReadonlySet<string>> {
+  const known = new Set<string>();
+  for await (const sighting of queue.look([{ ids }])) {
+    for (const job of sighting.jobs) known.add(formatJobId(job.id));
+  }
+  return known;
+}
+
+function placeFor({ record }: Place, { owner, umask, request }: Work) {
+  return {
+    owner,
+    umask,
+    into: request.into,
+    isDirectory,
+    gridResource: `batch ${record.batch} ${record.name}`,
+    isHere: record.target.kind === 'local',
+  };
+}
+
+function isDirectory(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+async function restore(place: Place, { queue, request }: Work, attempt: AttemptId, job: RecoveredJob, why: string): Promise<void> {
+  if (request.dryRun) return;
+  if (job.moved) mkdirSync(job.directory, { recursive: true, mode: 0o700 });
+  const restored: RestoredJob = {
+    id: { cluster: attempt.cluster, proc: attempt.proc },
+    attrs: { ...job.attrs, ...holdAttributes(why, HELD_BY_US) },
+    attempt: attempt.attempt,
+    manager: place.identity,
+    site: place.record.name,
+  };
+  await queue.restore(restored);
+}
+
+/** The site has the job: it is followed from here on. */
+async function follow(place: Place, work: Work, attempt: AttemptId, job: RecoveredJob): Promise<string> {
+  await restore(place, work, attempt, job, `Recovered; its attempt at ${place.record.name} is being taken over.`);
+  if (work.request.dryRun) return 'would be followed';
+  const answer = await work.queue.transition({
+    id: { cluster: attempt.cluster, proc: attempt.proc },
+    event: 'adopted',
+    adopt: attempt.attempt,
+    route: { manager: place.identity, site: place.record.name },
+    set: { HoldReason: null, HoldReasonCode: null, HoldReasonSubCode: null },
+  });
+  if (!answer.ok) throw new GryphusError('conflict', `Job ${formatJobId(attempt)} cannot be followed: ${answer.message}`);
+  return 'is followed';
+}
+
+/** It was sent there and never told to run: it never will, so it is put back for the user to release. */
+async function putBack(place: Place, work: Work, attempt: AttemptId, job: RecoveredJob): Promise<string> {
+  if (work.request.dryRun) return 'would be held: it was never started';
+  await withdraw(place, formatAttemptKey(attempt));
+  await restore(place, work, attempt, job, 'Recovered; it was never started. A release sends it, with its input files as they are now.');
+  return 'is held: it was never started';
+}
+
+async function withdraw({ site, record }: Place, key: AttemptKey): Promise<void> {
+  for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
+    const outcome = (await act([key])).get(key);
+    if (outcome && !outcome.ok)
+      throw new GryphusError('site-refused', `Site ${record.name}: ${outcome.refusal.message}`);
+  }
+}
+
+function lastCluster({ there, past }: Place): number {
+  return Math.max(past.cluster, ...there.records.map(({ key }) => parseAttemptKey(key)?.cluster ?? 0));
+}
