@@ -6,7 +6,14 @@ import { loadSites, type SiteRecord } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { holdAttributes } from '../job/hold.ts';
 import { managerIdentity } from '../job/identity.ts';
-import { type AttemptId, type AttemptKey, formatAttemptKey, formatJobId, type JobId, parseAttemptKey } from '../job/ids.ts';
+import {
+  type AttemptId,
+  type AttemptKey,
+  formatAttemptKey,
+  formatJobId,
+  type JobId,
+  parseAttemptKey,
+} from '../job/ids.ts';
 import { readNumber } from '../job/values.ts';
 import { Attrs } from '../job/attrs.ts';
 import { openSite } from '../open-site/open-site.ts';
@@ -162,7 +169,10 @@ class Places {
     for (const record of this.#sites) {
       if (this.#failed.has(record.name)) continue;
       try {
-        const identities = new Set([managerIdentity(this.#owner, undefined), managerIdentity(this.#owner, record.credential)]);
+        const identities = new Set([
+          managerIdentity(this.#owner, undefined),
+          managerIdentity(this.#owner, record.credential),
+        ]);
         for (const identity of identities) places.push(await this.#look(record, identity, agent, queue));
       } catch (thrown) {
         this.#failed.add(record.name);
@@ -224,7 +234,11 @@ async function takeOne(
   if (told && new Attrs(told.attrs).has('GryphusGlidein')) {
     // The pool that it would join is lost.
     if (!work.request.dryRun) await withdraw(place, record.key);
-    return { ...base, outcome: 'left', message: `it is a pilot of the lost pool, and ${work.request.dryRun ? 'would be' : 'was'} withdrawn` };
+    return {
+      ...base,
+      outcome: 'left',
+      message: `it is a pilot of the lost pool, and ${work.request.dryRun ? 'would be' : 'was'} withdrawn`,
+    };
   }
   const job = told && recoveredJob(told, attempt, placeFor(place, work));
   if (job === undefined) return { ...base, outcome: 'left', message: 'its record there is damaged' };
@@ -284,7 +298,13 @@ function isDirectory(path: string): boolean {
   }
 }
 
-async function restore(place: Place, { queue, request }: Work, attempt: AttemptId, job: RecoveredJob, why: string): Promise<void> {
+async function restore(
+  place: Place,
+  { queue, request }: Work,
+  attempt: AttemptId,
+  job: RecoveredJob,
+  why: string,
+): Promise<void> {
   if (request.dryRun) return;
   if (job.moved) mkdirSync(job.directory, { recursive: true, mode: 0o700 });
   const restored: RestoredJob = {
@@ -308,7 +328,8 @@ async function follow(place: Place, work: Work, attempt: AttemptId, job: Recover
     route: { manager: place.identity, site: place.record.name },
     set: { HoldReason: null, HoldReasonCode: null, HoldReasonSubCode: null },
   });
-  if (!answer.ok) throw new GryphusError('conflict', `Job ${formatJobId(attempt)} cannot be followed: ${answer.message}`);
+  if (!answer.ok)
+    throw new GryphusError('conflict', `Job ${formatJobId(attempt)} cannot be followed: ${answer.message}`);
   return 'is followed';
 }
 
@@ -316,7 +337,13 @@ async function follow(place: Place, work: Work, attempt: AttemptId, job: Recover
 async function putBack(place: Place, work: Work, attempt: AttemptId, job: RecoveredJob): Promise<string> {
   if (work.request.dryRun) return 'would be held: it was never started';
   await withdraw(place, formatAttemptKey(attempt));
-  await restore(place, work, attempt, job, 'Recovered; it was never started. A release sends it, with its input files as they are now.');
+  await restore(
+    place,
+    work,
+    attempt,
+    job,
+    'Recovered; it was never started. A release sends it, with its input files as they are now.',
+  );
   return 'is held: it was never started';
 }
 

@@ -31,7 +31,14 @@ export interface RecoveryPlace {
 /** What the queue says anew. */
 const SAID = ['JobStatus', 'HoldReason', 'HoldReasonCode', 'HoldReasonSubCode', 'RemoveReason'];
 /** Dropped with the directory: what another run would read, and where results would go. */
-const PLACES = ['TransferInput', 'CommonInputFiles', 'PublicInputFiles', 'In', 'TransferOutputRemaps', 'OutputDirectory'];
+const PLACES = [
+  'TransferInput',
+  'CommonInputFiles',
+  'PublicInputFiles',
+  'In',
+  'TransferOutputRemaps',
+  'OutputDirectory',
+];
 const WRITTEN = ['Out', 'Err', 'UserLog'];
 
 /**
@@ -51,13 +58,15 @@ export function recoveredJob(
   const kept: Record<string, string | null> = { ...attrs };
   for (const name of SAID) delete kept[name];
   const iwd = readString(ad, 'Iwd') ?? '';
-  const stays = isAbsolute(iwd) && place.isDirectory(iwd) && filesOf(ad).every((path) => isPlain(iwd, path));
+  const stays = isAbsolute(iwd) && place.isDirectory(iwd) && ['', ...filesOf(ad)].every((path) => isPlain(iwd, path));
   const directory = stays ? iwd : join(place.into, `${cluster}.${proc}`);
   if (!stays) {
     for (const name of PLACES) delete kept[name];
     for (const name of WRITTEN) {
       const path = readString(ad, name);
-      if (path !== undefined && path !== '' && path !== '/dev/null') kept[name] = quoted(basename(path));
+      if (path === undefined || path === '' || path === '/dev/null') continue;
+      const plain = basename(path);
+      kept[name] = quoted(plain === '' || plain.startsWith('.') ? name : plain);
     }
   }
   const variables = new Map(Object.entries(env).filter(([name]) => !name.startsWith('GRYPHUS_')));

@@ -53,7 +53,9 @@ pool, and those that were still waiting at home. Exit status 1 if a site did not
     const out = new Out();
     for (const step of steps) out.line(lineOf(step));
     const taken = steps.filter(({ outcome }) => outcome === 'followed' || outcome === 'held').length;
-    out.line(`${counted(taken, 'job')} of agent ${agent} ${dryRun ? 'would be' : taken === 1 ? 'is' : 'are'} back in the queue.`);
+    out.line(
+      `${counted(taken, 'job')} of agent ${agent} ${dryRun ? 'would be' : taken === 1 ? 'is' : 'are'} back in the queue.`,
+    );
     for (const line of dagLines(steps)) out.line(line);
     await out.flush();
   }

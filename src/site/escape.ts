@@ -19,7 +19,9 @@ export function octalEscape(text: string): string {
 /** The inverse of `octalEscape`; bytes that are not UTF-8 become U+FFFD. */
 export function octalDecode(line: string): string {
   if (!line.includes('\\')) return line;
-  const bytes = line.replaceAll(/\\0([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8) & 0xff));
+  const bytes = line.replaceAll(/\\0([0-7]{3})/g, (_, octal: string) =>
+    String.fromCharCode(Number.parseInt(octal, 8) & 0xff),
+  );
   return Buffer.from(bytes, 'latin1').toString();
 }
 

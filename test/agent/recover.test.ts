@@ -44,8 +44,14 @@ describe('an agent whose state directory is lost', () => {
     const gone = join(lost.dir, 'gone dir');
     mkdirSync(gone);
     const wait = (file: string) => `while [ ! -e ${lost.work}/${file} ]; do sleep 0.1; done`;
-    const running = await job(lost, 'running', `${wait('go')}; printenv SAID`, ['environment = "SAID=\'so it is\'"', 'queue 2']);
-    const homeless = await job(lost, 'homeless', `${wait('end')}; echo result; echo ended >>${lost.work}/ledger`, [`initialdir = ${gone}`, 'queue']);
+    const running = await job(lost, 'running', `${wait('go')}; printenv SAID`, [
+      'environment = "SAID=\'so it is\'"',
+      'queue 2',
+    ]);
+    const homeless = await job(lost, 'homeless', `${wait('end')}; echo result; echo ended >>${lost.work}/ledger`, [
+      `initialdir = ${gone}`,
+      'queue',
+    ]);
     await until('all to run', async () => ledger(lost).length === 3 || undefined);
     await until(
       'that to be known',

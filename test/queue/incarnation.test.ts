@@ -74,3 +74,20 @@ it.each([
   await queue.skipClusters(mark.cluster + 100);
   expect(await submit(queue)).toBe(mark.cluster + 101);
 });
+
+it('a queue takes an agent over only while it has no jobs of another one, and only with a later epoch', async () => {
+  redis = await startRedis();
+  const first = await redis.open();
+  expect(first.holder.epoch).toBe(1);
+  expect(await first.takeOver('LostAgent1', 1)).toBe(false);
+  expect(await first.takeOver('LostAgent1', 3)).toBe(true);
+  expect(await first.takeOver('LostAgent1', 3)).toBe(false);
+  const second = await redis.open();
+  expect(second.agent).toBe('LostAgent1');
+  expect(second.holder.epoch).toBe(3);
+  expect(second.holder.name).not.toBe(first.holder.name);
+  await submit(second);
+  expect(await second.takeOver('Another123', 9)).toBe(false);
+  expect(await second.takeOver('LostAgent1', 4)).toBe(true);
+  expect((await redis.open()).holder).toMatchObject({ epoch: 4 });
+});

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
-import { octalEscape, octalWord, percentDecode } from '../../src/site/escape.ts';
+import { octalDecode, octalEscape, octalWord, percentDecode } from '../../src/site/escape.ts';
 import { specLines, unfit } from '../../src/site/spec-lines.ts';
 import { NASTY } from '../conformance/nasty.ts';
 import { spec } from '../conformance/kit.ts';
@@ -15,6 +15,7 @@ describe('octalEscape', () => {
       fc.property(text, (s) => {
         expect(octalEscape(s)).toMatch(/^[ -~]*$/);
         expect(octalWord(s)).toMatch(/^[!-~]*$/);
+        expect(octalDecode(octalEscape(s))).toBe(s);
       }),
     );
     const escaped = NASTY.map(octalEscape);

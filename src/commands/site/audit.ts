@@ -13,7 +13,7 @@ export class SiteAudit extends GryphusCommand {
 
 An adopted attempt belongs to its job again, and its results come home. The job must be waiting here, or must have been removed
 with rm --forcex while the site did not answer; then it returns to the queue under its id. Attempts of your other agents (of
-another machine, or of a lost state directory) are listed with their age and left alone.`);
+another machine, or of a lost state directory) are listed with their age and left alone; \`gryphus recover\` takes them over.`);
   static override examples = [
     '<%= config.bin %> site audit cluster1',
     '<%= config.bin %> site audit cluster1 --clean all',
