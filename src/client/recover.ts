@@ -14,7 +14,7 @@ import {
   type JobId,
   parseAttemptKey,
 } from '../job/ids.ts';
-import { readNumber } from '../job/values.ts';
+import { readNumber, readString } from '../job/values.ts';
 import { Attrs } from '../job/attrs.ts';
 import { openSite } from '../open-site/open-site.ts';
 import { openQueue, type Queue, type RestoredJob } from '../queue/api.ts';
@@ -29,6 +29,8 @@ import type { Recovery, RecoveryStep, RecoverRequest } from './recovery-types.ts
 
 /** Held, in HTCondor's codes for a hold by the user. */
 const HELD_BY_US = 1;
+/** The beginning of the reason while a job is held between its return to the queue and the site's next report. */
+const TAKING = 'Recovered; its attempt';
 
 /**
  * Makes this state directory the one that serves an agent whose own was lost, and takes over what the sites hold for it:
@@ -92,6 +94,8 @@ async function soleAgent(queue: Queue, places: Places): Promise<string> {
   if ((await queue.mark()).cluster > 0) return queue.agent;
   const others = new Map<string, OtherAgent & { readonly sites: readonly string[] }>();
   for (const { record, there } of await places.holdings(queue.agent)) {
+    // A recovery was interrupted right after it had taken the agent over.
+    if (there.records.length > 0) return queue.agent;
     for (const other of there.others) {
       const known = others.get(other.agent);
       others.set(other.agent, {
@@ -269,11 +273,14 @@ function newestOf(there: SiteAudit, agent: string): readonly Found[] {
   );
 }
 
-/** Jobs that the queue or the history has; an interrupted recovery put some of them back. */
+/** Jobs that the queue or the history has, but for one that an interrupted recovery put back and did not follow yet. */
 async function knownOf(queue: Queue, ids: readonly JobId[]): Promise<ReadonlySet<string>> {
   const known = new Set<string>();
   for await (const sighting of queue.look([{ ids }])) {
-    for (const job of sighting.jobs) known.add(formatJobId(job.id));
+    for (const job of sighting.jobs) {
+      const halfway = job.state === 'held' && readString(job.attrs, 'HoldReason')?.startsWith(TAKING) === true;
+      if (!halfway) known.add(formatJobId(job.id));
+    }
   }
   return known;
 }
@@ -319,7 +326,13 @@ async function restore(
 
 /** The site has the job: it is followed from here on. */
 async function follow(place: Place, work: Work, attempt: AttemptId, job: RecoveredJob): Promise<string> {
-  await restore(place, work, attempt, job, `Recovered; its attempt at ${place.record.name} is being taken over.`);
+  await restore(
+    place,
+    work,
+    attempt,
+    job,
+    `${TAKING} at ${place.record.name} is being taken over: run \`gryphus recover\` again, do not release it.`,
+  );
   if (work.request.dryRun) return 'would be followed';
   const answer = await work.queue.transition({
     id: { cluster: attempt.cluster, proc: attempt.proc },

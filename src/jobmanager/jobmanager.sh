@@ -86,9 +86,11 @@ take_hold() {
   # Every epoch up to ours, so that the JobManagers of all earlier ones notice.
   while [ "$last" -lt "$EPOCH" ]; do
     last=$((last + 1))
-    printf '%s\n' "$HOLDER" >|"$T/holder" && ln "$T/holder" "holder.$last" 2>/dev/null
+    # Not all file systems have links.
+    printf '%s\n' "$HOLDER" >|"$T/holder" && { ln "$T/holder" "holder.$last" || printf '%s\n' "$HOLDER" >"holder.$last"; }
   done
   now=
+  [ -s "holder.$EPOCH" ] || printf '%s\n' "$HOLDER" >|"holder.$EPOCH" || exit 73
   IFS= read -r now <"holder.$EPOCH" && [ "$now" = "$HOLDER" ] || exit 76
 } 2>/dev/null
 [ -z "$EPOCH" ] || take_hold
