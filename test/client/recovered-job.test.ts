@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { recoveredJob } from '../../src/client/recovered-job.ts';
+import { recoveredJob, type RecoveryPlace } from '../../src/client/recovered-job.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import { quoted, readString } from '../../src/job/values.ts';
 
-const PLACE = {
+const PLACE: RecoveryPlace = {
   owner: 'me',
   umask: 0o022,
   into: '/home/me/recovered',
