@@ -89,7 +89,8 @@ SYNC_ALL=
 TICK=1
 sleep 0.01 2>/dev/null && TICK=0.3
 SHA=
-for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
+# openssl uses the processor's instructions for it: it takes a fifth of the time of many a sha256sum.
+for tool in 'openssl dgst -sha256 -r' sha256sum 'shasum -a 256' 'busybox sha256sum'; do
   # shellcheck disable=SC2086 # a command and its options
   [ -z "$SHA" ] && printf x | $tool >/dev/null 2>&1 && SHA=$tool
 done

@@ -347,7 +347,7 @@ await_end "$CHILD" "run.lock.$N"
 # An input that is a link no longer matches its name if the program wrote into it. Its time alone does not tell, because
 # preparing another job with it changes the time.
 is_still() { # $1 file, $2 its sha
-  for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
+  for tool in 'openssl dgst -sha256 -r' sha256sum 'shasum -a 256' 'busybox sha256sum'; do
     # shellcheck disable=SC2086 # a command and its options
     sum=$($tool "$1" 2>/dev/null) && [ "${sum%% *}" = "$2" ] && return
   done
