@@ -26,6 +26,7 @@ export async function main(args: readonly string[]): Promise<void> {
       mb: { type: 'string', default: '1024' },
       files: { type: 'string', default: '10000' },
       rounds: { type: 'string', default: '3' },
+      only: { type: 'string' },
       json: { type: 'boolean', default: false },
     },
   });
@@ -46,6 +47,7 @@ export async function main(args: readonly string[]): Promise<void> {
       ['big', `${mb} MB`],
       ['many', `${files} files of 1 KB`],
     ] as const) {
+      if (values.only !== undefined && values.only !== name) continue;
       rows.push(
         await compared(`${what} to the site`, rounds ?? 1, agent, target, [`transfer_input_files = ${name}`], () =>
           peers(sshd, join(agent.work, name), `site:${join(sshd.home, 'peer')}`),

@@ -8,7 +8,7 @@ import { isOver, classify, type GramVerdict, NOTHING_SEEN, type GramSeen } from 
 import { type GramMessage, numberOf, STATE } from './protocol.ts';
 import { readResults } from './results.ts';
 import type { GramRecord, GramStore } from './store.ts';
-import { readAt } from './tar.ts';
+import { readAt } from '../staging/tar.ts';
 
 /** How many bytes of a stream one answer carries at most. */
 const MOST_STREAMED = 1 << 20;

@@ -4,7 +4,7 @@ import { jobPackage, jobScript, sharedBlobs } from './package.ts';
 import type { GassHandler, Readable, Writable } from './gass-server.ts';
 import type { GramMessage } from './protocol.ts';
 import { type GramRecord, type GramStore, isPromised } from './store.ts';
-import { tarBytes, type TarEntry, tarStream } from './tar.ts';
+import { tarBytes, type TarEntry, tarStream } from '../staging/tar.ts';
 
 /** The names of an attempt's received files within its directory. */
 export const HOME_FILES = { results: 'out', message: 'err', owner: 'live.owner' } as const;

@@ -3,7 +3,7 @@ import { octalEscape } from '../site/escape.ts';
 import { blobsOf, specLines } from '../site/spec-lines.ts';
 import type { AttemptSpec, Blob } from '../site/contract.ts';
 import type { GramRecord } from './store.ts';
-import type { TarEntry } from './tar.ts';
+import type { TarEntry } from '../staging/tar.ts';
 
 /**
  * Content of at least this many bytes is sent separately, once for all jobs that need it; smaller is cheaper in the

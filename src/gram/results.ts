@@ -9,7 +9,7 @@ import { makeParents, partOf, unplaceable, within } from '../staging/place.ts';
 import { STREAM_FILES, type StreamName } from '../staging/streams.ts';
 import { chosenMode } from '../util/file-mode.ts';
 import { plainName } from '../util/plain-name.ts';
-import { readAt, type TarMember, tarMembers } from './tar.ts';
+import { readAt, type TarMember, tarMembers } from '../staging/tar.ts';
 
 /** The contents of a job's package of results, once it has arrived whole. */
 export interface Results {

@@ -16,7 +16,8 @@ import { loginSocketPath } from '../config/login-socket-path.ts';
 import { LoginSocket } from './login-socket.ts';
 import { GridManager } from './manager.ts';
 import { OpenConnections } from './open-connections.ts';
-import { tellSending } from '../queue/transfers.ts';
+import { tellSending, type TransferWay } from '../queue/transfers.ts';
+import type { Sending } from '../site/contract.ts';
 import { guardedMarks } from './older-copy.ts';
 import { openSite, siteCares } from '../open-site/open-site.ts';
 import { keepWays } from './site-workers.ts';
@@ -64,7 +65,16 @@ async function main(identity: string): Promise<void> {
     log.error({ err: error }, message);
     void queue.notice({ about: 'fault', manager: identity, message: oneLine(message) }).catch(() => undefined);
   };
-  const manager = new GridManager({
+  /** Publishes the progress of transfers, and wakes the work loop that waits for one when it ends. */
+  const following = (way: TransferWay, site: string) => {
+    let before = 0;
+    return (all: readonly Sending[]): void => {
+      void tellSending(queue, way, `${identity}/${site}`, all);
+      if (all.length < before) manager.wake(site, way === 'to' ? 'submit' : 'results');
+      before = all.length;
+    };
+  };
+  const manager: GridManager = new GridManager({
     identity,
     queue,
     spoolDir: paths.spoolDir,
@@ -87,8 +97,8 @@ async function main(identity: string): Promise<void> {
             cares: siteCares(settings),
             mark,
             holder: queue.holder,
-            onSending: (all) => void tellSending(queue, 'to', `${identity}/${record.name}`, all),
-            onComing: (all) => void tellSending(queue, 'from', `${identity}/${record.name}`, all),
+            onSending: following('to', record.name),
+            onComing: following('from', record.name),
             onOpen: (site, transport) => {
               const ends = [keepWays(workers, record, site, transport), connections.keep(record, transport)];
               return () => ends.forEach((end) => end());

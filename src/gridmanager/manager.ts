@@ -142,6 +142,11 @@ export class GridManager {
     for (const workLoop of WORK_LOOPS) await this.#wake(site, workLoop);
   }
 
+  /** Something that this work loop waits for has happened. */
+  wake(site: string, workLoop: WorkLoop): void {
+    void this.#guard(`waking site ${site}`, this.#wake(site, workLoop));
+  }
+
   /** The open site, for a login. Waits until this manager has started. */
   async site(name: string): Promise<Site> {
     await this.#begun.promise;

@@ -1,11 +1,12 @@
-import { basename } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { POOL_SITE, sharesHome } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, formatJobId } from '../job/ids.ts';
 import type { Change, ChangeResult, JobRecord } from '../queue/api.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
-import { isOurDisk, makeParents, place } from '../staging/place.ts';
+import { isOurDisk, makeParents, type Placement } from '../staging/place.ts';
+import { placeAll } from '../staging/place-all.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { quoted, readNumber, readString } from '../job/values.ts';
 import { crashPoint } from '../util/crash-point.ts';
@@ -187,6 +188,8 @@ async function settle(
     if (files.sandbox) keepTransferLimit(job.attrs, 'output', bytesPlaced(files, came));
     let bytes = 0;
     if (saved) await checkpoints.keep(job.id, job.attempt, came);
+    const made = new Set<string>();
+    const placements: Placement[] = [];
     for (const file of came) {
       bytes += file.bytes;
       const to = saved ? undefined : target(files, file.kind, file.name);
@@ -195,12 +198,17 @@ async function settle(
         await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
         continue;
       }
-      if (file.kind === 'output' && file.name.includes('/'))
+      if (file.kind === 'output' && file.name.includes('/') && !made.has(dirname(to))) {
         await makeParents(to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd, to, umask);
+        made.add(dirname(to));
+      }
       const from =
         file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
-      await place({ from, to, executable: file.executable, mode: file.mode, umask });
+      // Streams may grow again if they are fetched again; other files come under their names when they are complete.
+      const mayLink = file.kind === 'output';
+      placements.push({ from, to, executable: file.executable, mode: file.mode, umask, mayLink });
     }
+    await placeAll(placements);
     const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
     const found = leaves ? { GryphusSaved: saved ? 'true' : null } : missing(ctx, job, outcome);

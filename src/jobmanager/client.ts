@@ -31,6 +31,7 @@ import { readRecalled } from './recalled.ts';
 import { ResultTransfer } from './result-transfer.ts';
 import { leave } from './start-permit.ts';
 import { Looker, paceOf } from './look.ts';
+import { Packs } from './packs.ts';
 import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
@@ -65,6 +66,8 @@ export interface JobManagerOptions {
   readonly cacheFor?: number;
   /** The most bytes of unused content to keep; beyond that, the oldest is deleted. Default: no limit. */
   readonly cacheSize?: number;
+  /** A directory of this process's alone for archives of many small inputs; without it, they are sent one by one. */
+  readonly packs?: string;
   /** How long PREPARE waits for large content to arrive, in milliseconds; default: as long as it takes. */
   readonly contentPatience?: number;
   /** How long FETCH waits for large results to arrive, in milliseconds; default: as long as it takes. */
@@ -159,6 +162,7 @@ class ShellSite implements AuditableSite {
         patience: options.resultsPatience ?? Number.POSITIVE_INFINITY,
         tell: options.onComing ?? (() => undefined),
       }),
+      packs: options.packs === undefined ? undefined : new Packs(options.packs),
       now: () => performance.now(),
       arrays: options.arrayLimit ?? (backend.arrays ? 1000 : 1),
       mark: async () => (options.mark ? [formatMark(await options.mark.now(), options.mark.key)] : []),
@@ -292,6 +296,7 @@ class ShellSite implements AuditableSite {
 
   async close(): Promise<void> {
     await Promise.all([this.#site.content.close(), this.#site.resultTransfer.close()]);
+    await this.#site.packs?.close();
     await this.#site.session.close();
   }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, mkdir, rename, stat, writeFile } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
@@ -8,7 +8,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
 import { askedFor } from '../staging/asked-for.ts';
 import { keepFloor } from '../staging/disk-floor.ts';
-import { makeParents, partOf, within } from '../staging/place.ts';
+import { within } from '../staging/place.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { SiteAnswer } from './answer.ts';
@@ -16,6 +16,7 @@ import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
 import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
+import { SmallSaver } from './save-small.ts';
 import { SmallFiles } from './small-files.ts';
 
 const BATCH = 128;
@@ -88,9 +89,10 @@ async function fetchBatch(
       gone: false,
     });
   const small = new Map<string, { readonly at: Place; readonly file: FetchedFile }>();
+  const saver = new SmallSaver();
   const sink = new SmallFiles(async (name, bytes) => {
     const at = placeOf(progress, name);
-    if (at) small.set(name, { at, file: await save(at.to.request.into, at.file, bytes) });
+    if (at) small.set(name, { at, file: await save(saver, at.to.request.into, at.file, bytes) });
   });
   const answer = await site.session.exchange('fetch', [words(batch.flatMap(wishes))], [SMALL_BLOCKS], 600_000, sink);
   sink.check();
@@ -199,19 +201,13 @@ function placeOf(progress: ReadonlyMap<string, Progress>, path: string): Place |
   return undefined;
 }
 
-async function target(into: string, file: Place['file']): Promise<string> {
-  const path = file.kind === 'output' ? within(into, file.name) : join(into, STREAMS[file.kind]);
-  await mkdir(into, { recursive: true, mode: 0o700 }).catch(unwritable(into));
-  await makeParents(into, path);
-  return path;
+function target(into: string, file: Place['file']): string {
+  return file.kind === 'output' ? within(into, file.name) : join(into, STREAMS[file.kind]);
 }
 
-async function save(into: string, file: Place['file'], bytes: Buffer): Promise<FetchedFile> {
-  const path = await target(into, file);
-  await keepFloor(into, bytes.length);
-  const waiting = partOf(path);
-  await writeFile(waiting, bytes, { mode: 0o600 }).catch(unwritable(path));
-  await rename(waiting, path).catch(unwritable(path));
+async function save(saver: SmallSaver, into: string, file: Place['file'], bytes: Buffer): Promise<FetchedFile> {
+  const path = target(into, file);
+  await saver.save(into, path, bytes).catch(unwritable(path));
   return { ...file, path, bytes: bytes.length, executable: false };
 }
 
@@ -230,7 +226,8 @@ async function saveLarge(
   { signal, onProgress }: BringOptions,
 ): Promise<FetchedFile> {
   const { name } = file;
-  const path = await target(into, file);
+  const path = target(into, file);
+  await new SmallSaver().makeRoom(into, path).catch(unwritable(path));
   const home = homeOf(await site.session.hello());
   const source = `${home}/jobs/${plain}`;
   let wanted: string | undefined;
@@ -295,7 +292,7 @@ const READ_INLINE = 16 * 1024 * 1024;
 async function digestThere(site: JobManagerContext, source: string, plain: string, bytes: number, signal: AbortSignal) {
   if (bytes > READ_INLINE) {
     const file = shellQuote(source);
-    const tools = ['sha256sum', "'shasum -a 256'", "'openssl dgst -sha256 -r'", "'busybox sha256sum'"].join(' ');
+    const tools = ["'openssl dgst -sha256 -r'", 'sha256sum', "'shasum -a 256'", "'busybox sha256sum'"].join(' ');
     const command = `for tool in ${tools}; do sum=$($tool <${file} 2>/dev/null) && echo "$sum" && exit; done; exit 1`;
     const said = await site.transport.run(command, { timeoutMs: 120_000 + bytes / 1000, signal });
     const digest = /^[0-9a-f]{64}/.exec(said.stdout.toString())?.[0];
@@ -317,6 +314,7 @@ async function digestOf(path: string): Promise<string | undefined> {
 
 function unwritable(path: string) {
   return (thrown: unknown): never => {
+    if (thrown instanceof GryphusError) throw thrown;
     const error = asError(thrown) as NodeJS.ErrnoException;
     const full = error.code === 'ENOSPC' || error.code === 'EDQUOT';
     throw new GryphusError(full ? 'disk-full' : 'output-unwritable', `${path} cannot be written: ${error.message}`, {

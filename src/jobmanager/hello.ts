@@ -29,6 +29,11 @@ export function homeOf(hello: SiteAnswer): string {
   return home;
 }
 
+/** Whether the site can unpack an archive of small inputs. */
+export function hasTar(hello: SiteAnswer): boolean {
+  return factsOf(hello).get('tools')?.split(' ').includes('tar=1') === true;
+}
+
 /** The latest position of the agent's queue that the site knows. */
 export function markOf(hello: SiteAnswer, key: string): QueueMark | undefined {
   return parseMark(factsOf(hello).get('mark') ?? '', key);

@@ -123,10 +123,14 @@ SYNC_ALL=
 TICK=1
 sleep 0.01 2>/dev/null && TICK=0.3
 SHA=
-for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
+# openssl uses the processor's instructions for it: it takes a fifth of the time of many a sha256sum.
+for tool in 'openssl dgst -sha256 -r' sha256sum 'shasum -a 256' 'busybox sha256sum'; do
   # shellcheck disable=SC2086 # a command and its options
   [ -z "$SHA" ] && printf x | $tool >/dev/null 2>&1 && SHA=$tool
 done
+# The wrapper's options; names is a file of ours.
+TAR=
+(cd "$BIN" && tar -cf - names) 2>/dev/null | (cd "$T" && tar -xmof - && rm names) 2>/dev/null && TAR=1
 # Prints exactly the next $1 bytes of standard input. A head that reads ahead (busybox) would swallow the next request.
 if [ "$(printf abcd | { head -c 2 >/dev/null && cat; })" = cd ]; then
   body() { head -c "$1"; }
@@ -246,7 +250,7 @@ say_hello() {
   [ -r mark ] && IFS= read -r kept <mark
   say "fact mark $kept"
   say "fact epoch $(last_epoch)"
-  say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded)"
+  say "fact tools timeout=${TIMEOUT:-0} tick=$TICK sha=$(printf %s "$SHA" | encoded) tar=${TAR:-0}"
   [ -w jobs ] && say 'fact writable 1'
   say "fact batch $(batch_version | encoded)"
   say 'end 0 0'

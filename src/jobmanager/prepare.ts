@@ -1,6 +1,7 @@
 import type { Backend } from '../backends/contract.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import type { AttemptSpec, Outcome, Outcomes } from '../site/contract.ts';
+import { GryphusError } from '../errors.ts';
+import type { AttemptSpec, Blob, Outcome, Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import {
   batches,
@@ -11,7 +12,8 @@ import {
   words,
   answerFields,
 } from './site-context.ts';
-import { adLines, blobsOf, specLines, unfit } from '../site/spec-lines.ts';
+import { adLines, blobsOf, type PackedSpec, specLines, unfit } from '../site/spec-lines.ts';
+import { hasTar } from './hello.ts';
 import { sendBlobs } from './send-blobs.ts';
 
 /** Records in one request: a few hundred kilobytes. */
@@ -29,18 +31,44 @@ export async function prepare(site: JobManagerContext, specs: readonly AttemptSp
     else outcomes.set(spec.key, refuse('never', 'site-refused', why));
   }
   crashPoint('jm.before-prepare');
-  for (const batch of batches(fit, BATCH)) await prepareBatch(site, batch, outcomes);
+  for (const batch of batches(fit, BATCH)) {
+    const packed = await withPacks(site, batch, outcomes);
+    await prepareBatch(site, packed, outcomes);
+    for (const spec of packed) if (outcomes.get(spec.key)?.ok) await site.packs?.drop(spec);
+  }
   crashPoint('jm.after-prepare');
   const asked = specs.map((spec) => spec.key);
   checkComplete(site.name, asked, outcomes);
   return outcomes;
 }
 
-async function prepareBatch(
+async function withPacks(
   site: JobManagerContext,
   batch: readonly AttemptSpec[],
   outcomes: Map<AttemptKey, Outcome>,
-) {
+): Promise<readonly PackedSpec[]> {
+  const { packs } = site;
+  if (!packs || !hasTar(await site.session.hello())) return batch;
+  const packed: PackedSpec[] = [];
+  for (const spec of batch) {
+    try {
+      packed.push(await packs.packed(spec));
+    } catch (thrown) {
+      outcomes.set(spec.key, unsendable(thrown));
+    }
+  }
+  return packed;
+}
+
+/** Why a file here cannot be sent. Throws what is no such reason. */
+function unsendable(thrown: unknown): Outcome {
+  if (!(thrown instanceof GryphusError)) throw thrown;
+  if (thrown.code === 'input-missing') return refuse('never', 'input-missing', thrown.message);
+  if (thrown.code === 'disk-full') return refuse('later', 'site-busy', thrown.message);
+  throw thrown;
+}
+
+async function prepareBatch(site: JobManagerContext, batch: readonly PackedSpec[], outcomes: Map<AttemptKey, Outcome>) {
   let left = withoutArriving(site, batch, outcomes);
   for (let round = 1; left.length > 0; round++) {
     const blobs = new Map(left.flatMap((spec) => blobsOf(spec).map((blob) => [blob.sha256, blob] as const)));
@@ -57,7 +85,7 @@ async function prepareBatch(
     if (missing.length === 0) return;
     const unsent =
       round < ROUNDS
-        ? await sendBlobs(site, missing)
+        ? await send(site, missing)
         : new Map(
             missing.map((blob) => [
               blob.sha256,
@@ -78,8 +106,18 @@ async function prepareBatch(
   }
 }
 
+async function send(site: JobManagerContext, blobs: readonly Blob[]): Promise<Map<string, Outcome>> {
+  try {
+    await site.packs?.make(blobs);
+  } catch (thrown) {
+    const outcome = unsendable(thrown);
+    return new Map(blobs.map(({ sha256 }) => [sha256, outcome]));
+  }
+  return await sendBlobs(site, blobs);
+}
+
 /** Lines that the programs' ads have in common are sent only once. */
-function records(specs: readonly AttemptSpec[], backend: Backend): string {
+function records(specs: readonly PackedSpec[], backend: Backend): string {
   const job = inCommon(specs.map(({ ads }) => ads?.job ?? []));
   const machine = inCommon(specs.map(({ ads }) => ads?.machine ?? []));
   const lines = adLines({ job: [...job].sort(), machine: [...machine] });
@@ -108,9 +146,9 @@ function inCommon(lists: readonly (readonly string[])[]): ReadonlySet<string> {
 /** Leaves out attempts whose content is on its way: they wait at home, and the site is not asked about them. */
 function withoutArriving(
   site: JobManagerContext,
-  specs: readonly AttemptSpec[],
+  specs: readonly PackedSpec[],
   outcomes: Map<AttemptKey, Outcome>,
-): readonly AttemptSpec[] {
+): readonly PackedSpec[] {
   const needed = new Set(specs.flatMap((spec) => blobsOf(spec).map(({ sha256 }) => sha256)));
   const known = new Map([...needed].map((sha) => [sha, site.content.look(sha)]));
   return specs.filter((spec) => {

@@ -6,6 +6,7 @@ import type { Transport } from '../transport/contract.ts';
 import type { SiteAnswer } from './answer.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Content } from './content.ts';
+import type { Packs } from './packs.ts';
 import type { ResultTransfer } from './result-transfer.ts';
 import type { Session } from './session.ts';
 import type { View } from './view.ts';
@@ -19,6 +20,8 @@ export interface JobManagerContext {
   readonly view: View;
   readonly content: Content;
   readonly resultTransfer: ResultTransfer;
+  /** Undefined: small inputs are sent one by one. */
+  readonly packs: Packs | undefined;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
   /** The most attempts in one submit command; 1 once the site has refused arrays. */

@@ -147,12 +147,20 @@ cached() { # $1 sha, $2 x or -: prints the path of the content; with x, that of 
 # Links large content and programs but copies small data: a program may write into its inputs.
 place() { # $1 sha, $2 bytes, $3 x or -, $4 name
   cached "$1" "$3"
-  case $4 in */*) mkdir -p "work/${4%/*}" ;; *) NAMES=$NAMES$4/ ;; esac
+  case $4 in */*) [ -d "work/${4%/*}" ] || mkdir -p "work/${4%/*}" ;; *) NAMES=$NAMES$4/ ;; esac
   if [ "$3" = x ] || [ "$2" -gt 1048576 ]; then
     ln "$SOURCE" "work/$4" 2>/dev/null && LINKED="$LINKED $1" && return 0
   fi
   cat "$SOURCE" >"work/$4" || cannot "The input $4 could not be copied: is the disk full?"
   [ "$3" = - ] || chmod u+x "work/$4"
+}
+
+# Many small inputs in one archive: a process for each of them would take longer than the whole transfer.
+unpack() { # $1 sha
+  cached "$1" -
+  command -v tar >/dev/null || cannot 'The inputs could not be unpacked: there is no tar on this machine of the site.'
+  (cd work && exec tar -xmof -) <"$SOURCE" 2>"run.lock.$N/unpack" ||
+    cannot "The inputs could not be unpacked: $(tail -n 1 "run.lock.$N/unpack")"
 }
 
 borrow() { # $1 path at the site, $2 name
@@ -209,6 +217,8 @@ while IFS= read -r line; do
     'blob '*) sha=${VALUE%% *} there='' bytes=${VALUE#* } && x=${bytes#* } bytes=${bytes%% *} ;;
     'there '*) there=$VALUE ;;
     'url '*) url=$VALUE ;;
+    'top '*) NAMES=$NAMES$VALUE/ ;;
+    unpack) unpack "$sha" ;;
     'as '*)
       if [ -n "$url" ]; then
         download "$url" "$VALUE"
@@ -347,7 +357,7 @@ await_end "$CHILD" "run.lock.$N"
 # An input that is a link no longer matches its name if the program wrote into it. Its time alone does not tell, because
 # preparing another job with it changes the time.
 is_still() { # $1 file, $2 its sha
-  for tool in sha256sum 'shasum -a 256' 'openssl dgst -sha256 -r' 'busybox sha256sum'; do
+  for tool in 'openssl dgst -sha256 -r' sha256sum 'shasum -a 256' 'busybox sha256sum'; do
     # shellcheck disable=SC2086 # a command and its options
     sum=$($tool "$1" 2>/dev/null) && [ "${sum%% *}" = "$2" ] && return
   done

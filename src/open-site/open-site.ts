@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { join } from 'node:path';
 import { identityFilesOf } from '../config/credential-needs.ts';
 import { loadCredentials } from '../config/credentials.ts';
 import type { Paths } from '../config/paths.ts';
@@ -82,6 +83,12 @@ function scratchOf(
   return { scratch: `${site}/+${createHash('sha256').update(identity).digest('hex').slice(0, 12)}`, ours: 2 };
 }
 
+/** For each GridManager and site. */
+function packsOf(stateDir: string, site: string, identity = ''): string {
+  const name = createHash('sha256').update(`${site}\0${identity}`).digest('hex').slice(0, 16);
+  return join(stateDir, 'packs', name);
+}
+
 /** Opens a configured site; closing it closes its connection. */
 export async function openSite(record: SiteRecord, options: OpenSiteOptions): Promise<AuditableSite> {
   if (record.target.kind === 'gram') {
@@ -108,7 +115,9 @@ export async function openSite(record: SiteRecord, options: OpenSiteOptions): Pr
       ...cares,
       ...(mark === undefined ? {} : { mark }),
       ...(holder === undefined ? {} : { holder }),
-      ...(onSending === undefined ? {} : { onSending, contentPatience: CONTENT_MS }),
+      ...(onSending === undefined
+        ? {}
+        : { onSending, contentPatience: CONTENT_MS, packs: packsOf(paths.stateDir, record.name, identity) }),
       ...(onComing === undefined ? {} : { onComing, resultsPatience: CONTENT_MS }),
       ...(record.limits.running === undefined ? {} : { slots: record.limits.running }),
     },

@@ -1,10 +1,22 @@
-import type { AttemptSpec, InputFile, SiteFile } from './contract.ts';
+import type { AttemptSpec, Blob, InputFile, SiteFile } from './contract.ts';
 import { octalEscape } from './escape.ts';
+
+/** Many small inputs in one archive (tar). */
+export interface Pack {
+  readonly blob: Blob;
+  /** The names that it makes at the top of the job's directory. */
+  readonly tops: readonly string[];
+}
+
+export interface PackedSpec extends AttemptSpec {
+  /** Inputs that are not in `inputs`. */
+  readonly packs?: readonly Pack[];
+}
 
 /**
  * An attempt's record at the site, as lines ended by `end`: what the wrapper reads, in the order in which it needs it.
  */
-export function specLines(spec: AttemptSpec, backend: { submitWords(spec: AttemptSpec): readonly string[] }): string[] {
+export function specLines(spec: PackedSpec, backend: { submitWords(spec: AttemptSpec): readonly string[] }): string[] {
   return [
     ...backend.submitWords(spec).map((word) => `submit ${octalEscape(word)}`),
     // Directly after the submit words, because the wrapper needs it before it takes the lock.
@@ -13,6 +25,7 @@ export function specLines(spec: AttemptSpec, backend: { submitWords(spec: Attemp
     ...(spec.core === undefined ? [] : [`core ${spec.core}`]),
     ...(spec.cwd === undefined ? [] : [`cwd ${octalEscape(spec.cwd)}`]),
     ...spec.inputs.flatMap(inputLines),
+    ...(spec.packs ?? []).flatMap(packLines),
     ...(spec.stdin === undefined ? [] : [...fileLines(spec.stdin, false), 'stdin']),
     ...Object.entries(spec.env).map(([name, value]) => `env ${octalEscape(`${name}=${value}`)}`),
     ...(spec.proxy === undefined ? [] : [`proxy ${spec.proxy}`]),
@@ -37,6 +50,10 @@ function inputLines(input: InputFile): string[] {
   return [...fileLines(input.file, input.executable), `as ${octalEscape(input.name)}`];
 }
 
+function packLines({ blob, tops }: Pack): string[] {
+  return [...fileLines({ kind: 'blob', blob }, false), ...tops.map((name) => `top ${octalEscape(name)}`), 'unpack'];
+}
+
 function fileLines(file: SiteFile, executable: boolean): string[] {
   if (file.kind === 'there') return [`there ${octalEscape(file.path)}`];
   if (file.kind === 'url') return [`url ${octalEscape(file.url)}`];
@@ -44,13 +61,14 @@ function fileLines(file: SiteFile, executable: boolean): string[] {
 }
 
 /** The content that the attempt needs at the site. */
-export function blobsOf(spec: AttemptSpec) {
+export function blobsOf(spec: PackedSpec) {
   const files = [
     spec.executable,
     ...(spec.stdin === undefined ? [] : [spec.stdin]),
     ...spec.inputs.flatMap((input) => (input.kind === 'file' ? [input.file] : [])),
   ];
-  return files.flatMap((file) => (file.kind === 'blob' ? [file.blob] : []));
+  const packs = (spec.packs ?? []).map(({ blob }) => blob);
+  return [...files.flatMap((file) => (file.kind === 'blob' ? [file.blob] : [])), ...packs];
 }
 
 /** Why the site could never run this record, in words; undefined if it could. */

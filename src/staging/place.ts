@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
-import { chmod, copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
+import { chmod, copyFile, link as makeLink, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path';
 import type { Readable } from 'node:stream';
 import { GryphusError, asError } from '../errors.ts';
+import { inherits } from './inherits.ts';
 import { isSpecial, pour } from './pour.ts';
 
 export interface Placement {
@@ -16,6 +17,8 @@ export interface Placement {
   readonly mode?: number | undefined;
   /** The user's umask at the time of the submit; default: this process's. */
   readonly umask?: number | undefined;
+  /** The source is never written to again, only replaced or removed, so the target may be a link to it. */
+  readonly mayLink?: boolean;
 }
 
 /** This process's umask; read only once, because reading it requires setting it briefly. */
@@ -24,26 +27,45 @@ export const UMASK = process.umask();
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
- * Puts a file where the user wants it: atomically, and on disk before this resolves. Repeating it is harmless. If the
- * target is on another file system, the source stays; the caller removes the attempt's directory. Jobs that write the
- * same name at once do not interfere before the rename: the last one's file is there, complete.
+ * Puts a file where the user wants it: atomically, and on disk before this resolves. Repeating it is harmless. The source
+ * stays; the caller removes the attempt's directory. Jobs that write the same name at once do not interfere before the
+ * rename: the last one's file is there, complete.
  */
-export async function place({ from, to, executable, mode, umask = UMASK }: Placement): Promise<void> {
+export async function place(placement: Placement): Promise<void> {
+  const { from, to } = placement;
   const waiting = partOf(to, from);
+  let linked = false;
   await placeWhole(
     to,
     waiting,
     () => createReadStream(from),
     async () => {
-      await copyFile(from, waiting, constants.COPYFILE_FICLONE);
-      const file = await open(waiting, 'r+');
+      linked = placement.mayLink === true && (await link(from, waiting, dirname(to)));
+      if (!linked) await copyFile(from, waiting, constants.COPYFILE_FICLONE);
+      const file = await open(waiting, 'r');
       try {
-        await file.chmod(mode === undefined ? (executable ? 0o777 : 0o666) & ~umask : mode & 0o777);
+        await file.chmod(modeOf(placement));
         await file.datasync();
       } finally {
         await file.close();
       }
     },
+  );
+  // Renaming one name of a file to another one of the same file does nothing.
+  if (linked) await rm(waiting, { force: true });
+}
+
+export function modeOf({ executable, mode, umask = UMASK }: Placement): number {
+  return mode === undefined ? (executable ? 0o777 : 0o666) & ~umask : mode & 0o777;
+}
+
+/** Whether it could be linked, which costs nothing where a copy would cost as much as the transfer. */
+async function link(from: string, waiting: string, directory: string): Promise<boolean> {
+  if (await inherits(directory)) return false;
+  await rm(waiting, { force: true });
+  return makeLink(from, waiting).then(
+    () => true,
+    () => false,
   );
 }
 

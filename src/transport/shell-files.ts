@@ -32,7 +32,7 @@ export class ShellFiles implements FileSide {
 
   async prefixHash(path: string, length: number): Promise<string | undefined> {
     const result = await this.#shell.run(
-      `head -c ${length} ${word(path)} | { sha256sum || shasum -a 256 || openssl dgst -sha256 -r; } 2>/dev/null`,
+      `head -c ${length} ${word(path)} | { openssl dgst -sha256 -r || sha256sum || shasum -a 256; } 2>/dev/null`,
     );
     return /^[0-9a-f]{64}/.exec(result.stdout.toString())?.[0];
   }

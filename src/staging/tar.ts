@@ -24,8 +24,8 @@ export function tarBytes(entries: readonly TarEntry[]): number {
 }
 
 /** The bytes of an archive, file after file, in GNU's format, which every current tar reads; any name, any size. */
-export async function* tarStream(entries: readonly TarEntry[]): AsyncGenerator<Buffer> {
-  for (const entry of entries) {
+export async function* tarStream(entries: Iterable<TarEntry> | AsyncIterable<TarEntry>): AsyncGenerator<Buffer> {
+  for await (const entry of entries) {
     yield headers(entry);
     const bytes = sizeOf(entry);
     if (Buffer.isBuffer(entry.content)) yield entry.content;
