@@ -327,10 +327,18 @@ static void write_process(struct found_process *process, struct told *told) {
   write_maps(process);
 }
 
+static uint64_t stream_bytes(int which) {
+  const char *path = current->request->streams[which];
+  struct stat found;
+  return path && stat(path, &found) == 0 ? (uint64_t)found.st_size : 0;
+}
+
 static void write_job(const struct told *told) {
   struct image_job is = {.processes = (uint32_t)current->process_count,
                          .descriptions = (uint32_t)current->description_count,
                          .xsave_bytes = told->threads[0].xsave_bytes};
+  is.stdout_bytes = stream_bytes(1);
+  is.stderr_bytes = stream_bytes(2);
   const struct found_process *first = &current->processes[0];
   for (size_t i = 0; i < first->map_count; i++) {
     const struct proc_map *map = &first->maps[i];

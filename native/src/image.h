@@ -50,6 +50,7 @@ struct image_job {
   uint64_t vdso_bytes;
   uint64_t vdso_hash;
   uint64_t xsave_bytes;
+  uint64_t stdout_bytes, stderr_bytes;  // what had been written to them
 };
 
 struct image_file {

@@ -16,6 +16,7 @@ struct request {
   const char **skip;       // names at the top of the sandbox that are not the job's
   size_t skips;
   bool kill;
+  const char *report;  // a file that says that it was restored, or why it was not; NULL: none
 };
 
 struct found_process {

@@ -18,7 +18,8 @@ static const char USAGE[] =
     "gryphus-helper dump (--pid P | --below P) --sandbox DIR --to FILE [--stdin FILE] [--stdout FILE] [--stderr FILE]\n"
     "               [--skip NAME]… [--kill]   write the image of a process and all that it started\n"
     "gryphus-helper check (the same options but --to and --kill)   say what cannot be carried\n"
-    "gryphus-helper restore --from FILE --sandbox DIR [--skip NAME]…   go on from an image, with its own streams\n"
+    "gryphus-helper restore --from FILE --sandbox DIR [--skip NAME]… [--report FILE]\n"
+    "               go on from an image, with the streams that it is given\n"
     "gryphus-helper inspect FILE   show what an image has\n"
     "gryphus-helper probe   try it on this machine, and print what images of it need\n"
     "gryphus-helper run PROGRAM [ARGUMENT]…   start a program that may be checkpointed later\n";
@@ -60,6 +61,8 @@ static struct request options(char **words, const char **from) {
       request.streams[1] = value;
     } else if (strcmp(word, "--stderr") == 0) {
       request.streams[2] = value;
+    } else if (strcmp(word, "--report") == 0) {
+      request.report = value;
     } else if (strcmp(word, "--skip") == 0) {
       request.skip = grown(request.skip, request.skips, sizeof *request.skip);
       request.skip[request.skips++] = value;
@@ -75,6 +78,7 @@ static int inspect(const char *path) {
   const struct image *image = read_image(path);
   printf("%lu bytes, %zu processes, %zu files, sandbox %s\n", image->bytes, image->process_count, image->file_count,
          image->sandbox);
+  printf("standard output had %lu bytes, standard error %lu\n", image->job.stdout_bytes, image->job.stderr_bytes);
   for (size_t i = 0; i < image->process_count; i++) {
     const struct read_process *process = &image->processes[i];
     uint64_t memory = 0;
@@ -121,7 +125,7 @@ int main(int count, char **words) {
   if (strcmp(command, "inspect") == 0 && count == 3) return inspect(words[2]);
   if (strcmp(command, "inspect") == 0) usage();
   struct request request = options(words + 2, &from);
-  if (strcmp(command, "restore") == 0 && from) end_as(restore_job(from, request.sandbox, request.skip, request.skips));
+  if (strcmp(command, "restore") == 0 && from) end_as(restore_job(from, &request));
   if (request.pid <= 0) usage();
   if (strcmp(command, "check") == 0) return check(&request);
   if (strcmp(command, "dump") != 0 || !request.to) usage();

@@ -76,7 +76,7 @@ int probe(void) {
   if (status == 0) {
     pid_t restorer = fork();
     if (restorer == 0) {
-      int how = restore_job(image, directory, skip, 1);
+      int how = restore_job(image, &(struct request){.sandbox = directory, .skip = skip, .skips = 1});
       _exit(WIFEXITED(how) ? WEXITSTATUS(how) : 1);
     }
     waitpid(restorer, &ended, 0);

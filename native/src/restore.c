@@ -73,6 +73,7 @@ static void place_limits(struct restoring *restoring) {
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
+  if (restoring->reports) say_to = fcntl(say_to, F_DUPFD_CLOEXEC, restoring->first_free);
 }
 
 // Starts the job's processes, empty.
@@ -124,6 +125,7 @@ static void rebuild_all(const struct restoring *restoring, pid_t child) {
     if (pid == 0) fail("the process %d ended before it was restored", image->processes[i].process.pid);
     rebuild(restoring, i, pid);
   }
+  if (restoring->reports) dprintf(say_to, "restored\n");
   release();
 }
 
@@ -143,8 +145,18 @@ static _Noreturn void keep_namespace(const struct restoring *restoring, int told
   _exit(write(told, &status, sizeof status) < 0);
 }
 
-int restore_job(const char *path, const char *sandbox, const char *const *keep, size_t keeps) {
+static void open_report(const char *path) {
+  if (!path) return;
+  int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) fail_errno("the report %s cannot be written", path);
+  say_to = file;
+}
+
+int restore_job(const char *path, const struct request *request) {
+  const char *sandbox = request->sandbox;
+  open_report(request->report);
   struct restoring restoring = {.image = read_image(path), .sandbox = sandbox};
+  restoring.reports = request->report != NULL;
   platform(restoring.image);
   sigset_t all;
   sigfillset(&all);
@@ -152,7 +164,7 @@ int restore_job(const char *path, const char *sandbox, const char *const *keep, 
   prctl(PR_SET_NAME, RESTORER);
   int directory = open(sandbox, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) fail_errno("the sandbox %s cannot be opened", sandbox);
-  restore_files(restoring.image, directory, keep, keeps);
+  restore_files(restoring.image, directory, request->skip, request->skips);
   place_limits(&restoring);
   open_descriptions(&restoring, directory);
   close(directory);

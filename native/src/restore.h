@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "job.h"
 #include "reader.h"
 
 struct restoring {
@@ -13,6 +14,7 @@ struct restoring {
   int first_free;  // all that we have open is at or above it, except 0, 1 and 2
   int *programs;   // of each process, its program's file, or -1
   bool exact;      // in a pid namespace of its own: processes and threads get their old numbers
+  bool reports;    // to the file that messages go to
   bool bounded;    // in a user namespace of its own
   // Shared by the processes while they are made.
   struct {
@@ -21,7 +23,7 @@ struct restoring {
 };
 
 // Restores it and returns, when its first process has ended, that one's wait status.
-int restore_job(const char *image, const char *sandbox, const char *const *keep, size_t keeps);
+int restore_job(const char *image, const struct request *request);
 
 void open_descriptions(struct restoring *restoring, int sandbox);
 // Becomes an empty process, with everything but memory and threads, that waits to be rebuilt. Does not return.

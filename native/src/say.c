@@ -7,6 +7,14 @@
 #include <string.h>
 
 void (*before_failing)(void);
+int say_to = 2;
+
+static void say(const char *format, va_list list, const char *why) {
+  char text[8192];
+  int length = vsnprintf(text, sizeof text, format, list);
+  if (length < 0) text[0] = 0;
+  dprintf(say_to, "gryphus-helper: %s%s%s\n", text, why ? ": " : "", why ? why : "");
+}
 
 static _Noreturn void end(void) {
   void (*call)(void) = before_failing;
@@ -18,9 +26,7 @@ static _Noreturn void end(void) {
 void fail(const char *format, ...) {
   va_list list;
   va_start(list, format);
-  fputs("gryphus-helper: ", stderr);
-  vfprintf(stderr, format, list);
-  fputs("\n", stderr);
+  say(format, list, NULL);
   va_end(list);
   end();
 }
@@ -29,9 +35,7 @@ void fail_errno(const char *format, ...) {
   const char *why = strerror(errno);
   va_list list;
   va_start(list, format);
-  fputs("gryphus-helper: ", stderr);
-  vfprintf(stderr, format, list);
-  fprintf(stderr, ": %s\n", why);
+  say(format, list, why);
   va_end(list);
   end();
 }

@@ -12,6 +12,9 @@ _Noreturn void fail_errno(const char *format, ...) __attribute__((format(printf,
 // Called by fail before it ends, once.
 extern void (*before_failing)(void);
 
+// Where the sentences go: a descriptor.
+extern int say_to;
+
 // Memory, or the end.
 void *allocate(size_t bytes);
 void *grown(void *memory, size_t count, size_t size);
