@@ -16,6 +16,7 @@ struct request {
   const char **skip;       // names at the top of the sandbox that are not the job's
   size_t skips;
   bool kill;
+  const char *environment;  // what /proc shows as the restored processes' environment; NULL: what it was
   const char *report;  // a file that says that it was restored, or why it was not; NULL: none
 };
 

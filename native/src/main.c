@@ -18,7 +18,7 @@ static const char USAGE[] =
     "gryphus-helper dump (--pid P | --below P) --sandbox DIR --to FILE [--stdin FILE] [--stdout FILE] [--stderr FILE]\n"
     "               [--skip NAME]… [--kill]   write the image of a process and all that it started\n"
     "gryphus-helper check (the same options but --to and --kill)   say what cannot be carried\n"
-    "gryphus-helper restore --from FILE --sandbox DIR [--skip NAME]… [--report FILE]\n"
+    "gryphus-helper restore --from FILE --sandbox DIR [--skip NAME]… [--report FILE] [--environment NAME=VALUE]\n"
     "               go on from an image, with the streams that it is given\n"
     "gryphus-helper inspect FILE   show what an image has\n"
     "gryphus-helper probe   try it on this machine, and print what images of it need\n"
@@ -61,6 +61,8 @@ static struct request options(char **words, const char **from) {
       request.streams[1] = value;
     } else if (strcmp(word, "--stderr") == 0) {
       request.streams[2] = value;
+    } else if (strcmp(word, "--environment") == 0) {
+      request.environment = value;
     } else if (strcmp(word, "--report") == 0) {
       request.report = value;
     } else if (strcmp(word, "--skip") == 0) {

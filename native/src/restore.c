@@ -157,6 +157,7 @@ int restore_job(const char *path, const struct request *request) {
   open_report(request->report);
   struct restoring restoring = {.image = read_image(path), .sandbox = sandbox};
   restoring.reports = request->report != NULL;
+  restoring.environment = request->environment;
   platform(restoring.image);
   sigset_t all;
   sigfillset(&all);

@@ -14,6 +14,7 @@ struct restoring {
   int first_free;  // all that we have open is at or above it, except 0, 1 and 2
   int *programs;   // of each process, its program's file, or -1
   bool exact;      // in a pid namespace of its own: processes and threads get their old numbers
+  const char *environment;
   bool reports;    // to the file that messages go to
   bool bounded;    // in a user namespace of its own
   // Shared by the processes while they are made.
