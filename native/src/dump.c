@@ -357,7 +357,7 @@ static void write_job(const struct told *told) {
 uint64_t dump_job(const struct request *request) {
   before_failing = writer_abandon;
   struct job *job = current = collect(request, true);
-  if (job->reason_count > 0) fail("cannot be checkpointed: %s", job->reasons[0]);
+  if (job->reason_count > 0) fail("%s", job->reasons[0]);
   struct told *told = allocate(job->process_count * sizeof *told);
   for (size_t i = 0; i < job->process_count; i++) {
     struct found_process *process = &job->processes[i];

@@ -115,8 +115,11 @@ static _Noreturn void run(char **words) {
   if (!*words) usage();
   // A kernel that lets only parents trace has to be told.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  // A pipe or socket that it was given by accident could not be carried.
+  closefrom(3);
   execvp(words[0], words);
-  fail_errno("%s cannot be started", words[0]);
+  fprintf(stderr, "gryphus-helper: %s cannot be started: %s\n", words[0], strerror(errno));
+  _exit(127);
 }
 
 int main(int count, char **words) {

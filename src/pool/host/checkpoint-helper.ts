@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
@@ -34,15 +34,4 @@ export function without(reason: string): CheckpointHelper {
 /** The last sentence that the helper said, without its name. */
 export function sentence(said: string): string {
   return (said.trim().split('\n').at(-1) ?? '').replace(/^gryphus-helper: /, '');
-}
-
-/** Whether only a parent may trace a process, unless that permits it (Yama). */
-export const NEEDS_PERMISSION = needsPermission();
-
-function needsPermission(): boolean {
-  try {
-    return readFileSync('/proc/sys/kernel/yama/ptrace_scope', 'utf8').trim() !== '0';
-  } catch {
-    return false;
-  }
 }

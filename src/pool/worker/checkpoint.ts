@@ -3,7 +3,7 @@ import { closeSync, existsSync, linkSync, openSync, readFileSync, readSync, rena
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
-import { type CheckpointHelper, NEEDS_PERMISSION, sentence } from '../host/checkpoint-helper.ts';
+import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
 import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
 import { processIdentity } from '../../util/process-identity.ts';
 import type { RunSpec } from '../wire/wire.ts';
@@ -115,7 +115,7 @@ export function checkpointed(run: Run, placed: PlacedJob, { program }: Checkpoin
     const command = [program, ...from, '--report', reportOf(dir), '--environment', `${KEY_VARIABLE}=${run.key}`, ...OURS.flatMap((name) => ['--skip', name])];
     return { ...placed, command };
   }
-  if (!NEEDS_PERMISSION || !wantsCheckpoint(run)) return placed;
+  if (!wantsCheckpoint(run)) return placed;
   return { ...placed, command: [program, 'run', placed.program, ...record.spec.args] };
 }
 

@@ -27,7 +27,7 @@ export function stop(run: Run, ending: Ending, mostSeconds = Number.POSITIVE_INF
   const { save, saving = Promise.resolve() } = run;
   run.saving = saving.then(() => save(true)).then((trouble) => {
     if (trouble === undefined || run.phase === 'ended' || run.dir.exit()) return;
-    run.decided = evicted(`${messageOf(ending)} (it could not be checkpointed: ${trouble})`);
+    run.decided = evicted(`${messageOf(ending)} (not checkpointed: ${trouble})`);
     decide(run, run.decided);
     ask(run, mostSeconds);
   });
