@@ -20,6 +20,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import needNode from './need-node.cjs';
+import { buildHelper } from './native.mjs';
 import { noticesOf } from './notices.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -52,6 +53,7 @@ async function make() {
   pruneTypes();
   await bundle();
   await bundleWorker();
+  buildHelper(root, join(fresh, 'native'));
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
 
   if (existsSync(dist)) renameSync(dist, old);

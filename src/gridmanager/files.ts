@@ -2,6 +2,7 @@ import type { Attrs } from '../job/attrs.ts';
 import { UNIVERSE } from '../job/universe.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
 import { parseRemaps, transferList } from '../job/transfer-lists.ts';
+import { CHECKPOINT_IMAGE } from '../staging/asked-for.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { wantsContainer } from './container-spec.ts';
 import { isJava } from './java.ts';
@@ -49,7 +50,7 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
   const outputDirectory = readString(ad, 'OutputDirectory');
   const places = [outputs, outputDestination, outputDirectory];
-  const namesFiles = savesItself(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
+  const namesFiles = savesItself(ad) || wantsCheckpoint(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);
@@ -77,6 +78,11 @@ export function savesItself(ad: Attrs): boolean {
   return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && ad.has('SuccessCheckpointExitCode');
 }
 
+/** Whether it is checkpointed by the pool, without its own doing (`want_checkpoint`). */
+export function wantsCheckpoint(ad: TextSource): boolean {
+  return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && readBoolean(ad, 'WantCheckpoint') === true;
+}
+
 /** Whether the program has just exited after a checkpoint, to be continued from it. */
 export function isCheckpoint(ad: Attrs): boolean {
   if (!savesItself(ad) || ad.has('GryphusSiteCause')) return false;
@@ -88,10 +94,10 @@ export function keepsAtEviction(ad: TextSource): boolean {
   return readString(ad, 'WhenToTransferOutput')?.toUpperCase() === 'ON_EXIT_OR_EVICT';
 }
 
-/** Whether it was evicted from a pool machine and shut down cleanly there, so that its files can be kept. */
+/** Whether it was evicted from a pool machine and checkpointed, or shut down cleanly, so that its files can be kept. */
 export function leavesWork(ad: Attrs): boolean {
   return (
-    keepsAtEviction(ad) &&
+    (keepsAtEviction(ad) || wantsCheckpoint(ad)) &&
     readString(ad, 'GryphusSiteCause') === 'preempted' &&
     readBoolean(ad, 'GryphusYielded') === true
   );
@@ -99,6 +105,7 @@ export function leavesWork(ad: Attrs): boolean {
 
 /** Names in the job's directory that make up a checkpoint; by default, its outputs. */
 export function checkpointFiles(ad: Attrs, files: Pick<JobFiles, 'outputs'>): readonly string[] | 'new' {
+  if (wantsCheckpoint(ad)) return [CHECKPOINT_IMAGE];
   const named = readString(ad, 'TransferCheckpoint');
   return named === undefined ? files.outputs : transferList(named);
 }

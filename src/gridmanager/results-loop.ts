@@ -14,7 +14,7 @@ import { oneLine } from '../util/plain-text.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { decide } from './decide.ts';
 import { statusAttributes } from './endings.ts';
-import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles, leavesWork } from './files.ts';
+import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles, leavesWork, wantsCheckpoint } from './files.ts';
 import { isFault, narrowing } from '../job/faults.ts';
 import { givenNames } from './given.ts';
 import { holdAttributes, holdByError } from '../job/hold.ts';
@@ -142,7 +142,8 @@ function isArriving(outcome: FetchOutcome): boolean {
 }
 
 async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
-  const outputs = isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
+  const image = leavesWork(job.attrs) && wantsCheckpoint(job.attrs);
+  const outputs = image || isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
   const saved = () => ctx.spool.checkpoints.filesFor(job.id, job.attempt);
   return {
     key,

@@ -121,6 +121,8 @@ const endedBySite = z.strictObject({
   message: text,
   /** It ended in time when asked to, so the files it left are as it intended. */
   yielded: maybe(z.literal(true)),
+  /** The CheckpointPlatform on which the image that it left can go on. */
+  platform: maybe(text),
 });
 
 /** How an attempt ended. */

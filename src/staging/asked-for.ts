@@ -1,13 +1,17 @@
 import type { FetchRequest } from '../site/contract.ts';
 import { plainName } from '../util/plain-name.ts';
 
-/** In every job's directory but not its results: the program's copy, its ads, its streams. */
+/** The image from which a job goes on (`want_checkpoint`), in its directory. */
+export const CHECKPOINT_IMAGE = '.job.checkpoint';
+
+/** In a job's directory but not its results: the program's copy, its ads, its streams, its image. */
 export const RESERVED: readonly string[] = [
   'condor_exec.exe',
   '.job.ad',
   '.machine.ad',
   '_condor_stdout',
   '_condor_stderr',
+  CHECKPOINT_IMAGE,
 ];
 
 /**

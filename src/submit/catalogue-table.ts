@@ -61,6 +61,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'skip_filechecks', by: 'submit/commands/streams.ts' },
   { names: 'encrypt_input_files:EncryptInputFiles encrypt_output_files:EncryptOutputFiles', kind: 'string', says: 'Always the case: all files are encrypted in transit.' },
   { names: 'checkpoint_exit_code:SuccessCheckpointExitCode', kind: 'int', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.', idle: /^$/ },
+  { names: 'want_checkpoint:WantCheckpoint', kind: 'bool', by: 'gridmanager/files.ts', at: POOL, says: 'Only the pool checkpoints programs that do not do so themselves: see [checkpoints.md](checkpoints.md).', idle: /^false$/i },
   { names: 'transfer_checkpoint_files:TransferCheckpoint', kind: 'string', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.' },
   // Policy.
   { names: 'hold:JobStatus', by: 'queue/record.ts' },

@@ -12,6 +12,8 @@ export interface PlacedJob {
   readonly cwd: string | undefined;
   /** Absolute; `undefined` for /dev/null. */
   readonly stdin: string | undefined;
+  /** What is started instead of the program and its arguments. */
+  readonly command?: readonly string[];
   /** The attempt's sandbox, as an absolute path. */
   readonly scratch: string;
   /** The path of the job's proxy. */
@@ -72,7 +74,7 @@ export function jobScript(
     ...(spec.core === undefined ? [] : [`ulimit -S -c ${spec.core} 2>/dev/null || :`]),
     ...exports.map(([name, value]) => `export ${name}=${valueFor(value, placed)}`),
     'unset -v errors d status',
-    `exec ${shellWords([...waiter, ...become, ...env, placed.program, ...spec.args])}`,
+    `exec ${shellWords([...waiter, ...become, ...env, ...(placed.command ?? [placed.program, ...spec.args])])}`,
     '',
   ].join('\n');
 }

@@ -2,7 +2,8 @@ import { bootId } from '../host/machine.ts';
 import { ownsTerminal } from '../host/processes.ts';
 import { allSources } from '../owner/idle/sources.ts';
 import { OwnerControl, type OwnerControlOptions } from './owner-control.ts';
-import { jobAdOf, ownerOrders } from './owner-orders.ts';
+import { jobAdOf } from './job-ad-of.ts';
+import { ownerOrders } from './owner-orders.ts';
 import type { WorkerMachine } from './worker-machine.ts';
 
 export interface OwnerControlOpening

@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import type { AttrTexts } from '../../job/attrs.ts';
 import { readString } from '../../job/values.ts';
-import { AD_FILES } from './ad-files.ts';
+import { wantsCheckpoint } from './checkpoint.ts';
+import { jobAdOf } from './job-ad-of.ts';
 import type { Orders } from './owner-control.ts';
 import type { Run } from './run.ts';
 import type { StartdOptions } from './startd-options.ts';
@@ -23,6 +21,14 @@ export function ownerOrders(means: () => Pick<StartdOptions, 'owner' | 'say'>): 
 const CHECKPOINT_SIGNAL = 'SIGUSR2';
 
 function checkpoint(run: Run): boolean {
+  if (run.save && !run.saving && wantsCheckpoint(run)) {
+    // What cannot be checkpointed now goes on: the next time will come.
+    const saving = run.save(false).then(() => {
+      if (run.saving === saving) run.saving = undefined;
+    });
+    run.saving = saving;
+    return true;
+  }
   const ad = jobAdOf(run);
   const source = { get: (name: string) => ad[name] ?? undefined };
   if (source.get('WantCheckpointSignal')?.trim().toLowerCase() !== 'true') return false;
@@ -30,22 +36,4 @@ function checkpoint(run: Run): boolean {
   if (!/^SIG[A-Z0-9]+$/.test(name)) return false;
   run.signal(name as NodeJS.Signals);
   return true;
-}
-
-/** The job's own ad: of an earlier worker's run, the copy in its sandbox. */
-export function jobAdOf(run: Run): AttrTexts {
-  const { received } = run;
-  try {
-    const text = received
-      ? received.kind.with(received.start.ad ?? {})
-      : readFileSync(join(run.dir.work, AD_FILES.job), 'utf8');
-    return Object.fromEntries(
-      text.split('\n').flatMap((line) => {
-        const [, name, value] = /^(\w+) = (.*)$/.exec(line) ?? [];
-        return name === undefined || value === undefined ? [] : [[name, value]];
-      }),
-    );
-  } catch {
-    return {};
-  }
 }

@@ -56,6 +56,14 @@ export class Run {
   /** Processor time used so far, in seconds, as of the last look. */
   cpuSeconds = 0;
   timers: NodeJS.Timeout[] = [];
+  /** Writes its image, and ends it with it (`kill`). Resolves with what prevented it. */
+  save: ((kill: boolean) => Promise<string | undefined>) | undefined;
+  /** While its image is being written. */
+  saving: Promise<void> | undefined;
+  /** The CheckpointPlatform of the image that it left. */
+  saved: string | undefined;
+  /** Why it could not be restored from its image. */
+  unrestored: string | undefined;
   following: { stdout: number; stderr: number } | undefined;
 
   constructor(record: AttemptRecord, dir: AttemptPlace) {
@@ -125,7 +133,13 @@ export class Run {
       stdoutBytes: this.dir.size('stdout'),
       stderrBytes: this.dir.size('stderr'),
     };
+    if (this.saved !== undefined && this.decided?.how.kind === 'by-site')
+      return { ...facts, ...this.decided, how: { ...this.decided.how, yielded: true, platform: this.saved } };
     if (this.decided) return { ...facts, ...this.decided, how: yielding(this.decided.how, exit) };
+    if (this.unrestored !== undefined) {
+      const message = `its checkpoint cannot be restored: ${this.unrestored}`;
+      return { ...facts, how: { kind: 'by-site', cause: 'cannot-start', message } };
+    }
     if (exit && this.dir.startedAt() === undefined) {
       const noImage = exit.how.kind === 'exited' && exit.how.code === NO_IMAGE;
       const cause = noImage ? 'no-image' : 'cannot-start';

@@ -1,4 +1,5 @@
 import type { Accounts } from './accounts.ts';
+import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { Containers } from './containers.ts';
 import type { Means } from './stage.ts';
@@ -19,6 +20,8 @@ export interface StartdOptions extends Means {
   /** A task that runs longer than this keeps no others waiting behind it, in milliseconds; default 100. */
   readonly slowMs?: number;
   readonly containers: Containers;
+  /** What checkpoints jobs. */
+  readonly checkpoints?: CheckpointHelper | undefined;
   /** The control groups in which jobs run, if the worker may create them. */
   readonly groups?: Cgroups | undefined;
   /** Under whose accounts jobs run; without it, the worker's own. */

@@ -9,8 +9,10 @@ import { adFrom } from '../wire/ads.ts';
 import { JobAdText } from './ad-files.ts';
 import { refusalIn } from './accounts.ts';
 import { awaitEnd } from './adopted.ts';
+import { checkpoint, checkpointed, takeImage, unrestored } from './checkpoint.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import { type AttemptPlace, recordOf } from './attempt-place.ts';
+import { without } from '../host/checkpoint-helper.ts';
 import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
 import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { renewCopies } from './hand-over.ts';
@@ -48,6 +50,7 @@ const FOLLOW_MS = 250;
 const LOOK_MS = 1000;
 /** After a run longer than this, in seconds, leftover processes are killed before its end is reported. */
 const SWEEP_FIRST = 1;
+const NO_CHECKPOINTS = without('it has no helper');
 const BEHIND = 'the job before it takes longer than expected';
 
 /**
@@ -207,8 +210,14 @@ export class Startd {
     const run = new Run(record, place);
     if (kind && !('base' in start.spec)) run.received = { start, kind: kind.text };
     this.#runs.set(start.key, run);
+    this.#equipToSave(run);
     this.#claims.occupy(run);
     this.#stage(run);
+  }
+
+  #equipToSave(run: Run): void {
+    const { checkpoints } = this.#options;
+    if (checkpoints && !isTask(run.dir)) run.save = (kill) => checkpoint(run, checkpoints, kill);
   }
 
   #stage(run: Run): void {
@@ -227,7 +236,8 @@ export class Startd {
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
-      const placed = equip(run, this.#cache, this.#options);
+      const { checkpoints = NO_CHECKPOINTS } = this.#options;
+      const placed = checkpointed(run, equip(run, this.#cache, this.#options), checkpoints);
       run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
@@ -264,7 +274,14 @@ export class Startd {
     run.clearTimers();
     const released = run.record.spec.container && this.#options.containers.release(run.dir);
     if (released) return void released.then(() => this.#ended(run));
+    // The program ends before the helper does.
+    if (run.saving) {
+      const { saving } = run;
+      run.saving = undefined;
+      return void saving.then(() => this.#ended(run));
+    }
     const exit = run.dir.exit();
+    this.#takeCheckpoint(run);
     if (this.#options.machine.limitMemory) run.decided ??= starved(run);
     const began = run.dir.startedAt();
     run.startedAt = began ?? (exit ? run.startedAt : undefined);
@@ -286,6 +303,15 @@ export class Startd {
       this.#sweeper.add(run);
       this.#finish(run, ending);
     }
+  }
+
+  /** Looks for what a run saved, or was to go on from. */
+  #takeCheckpoint(run: Run): void {
+    const { platform = '' } = this.#options.checkpoints ?? {};
+    const { how } = run.decided ?? {};
+    const evicted = how?.kind === 'by-site' && how.cause === 'preempted';
+    if (evicted && platform !== '' && takeImage(run)) run.saved = platform;
+    if (!run.decided) run.unrestored = unrestored(run);
   }
 
   #finish(run: Run, ending: Ending): void {
@@ -390,6 +416,7 @@ export class Startd {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       run.found = true;
+      this.#equipToSave(run);
       this.#claims.adopt(run);
       stillSuspended(run, this.#options.owner);
       // The listeners are only set up later in this same turn.

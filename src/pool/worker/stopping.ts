@@ -1,6 +1,7 @@
 import type { Ending } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
+import { wantsCheckpoint } from './checkpoint.ts';
 import { halt } from './halt.ts';
 import type { Run } from './run.ts';
 
@@ -19,6 +20,31 @@ export function stop(run: Run, ending: Ending, mostSeconds = Number.POSITIVE_INF
   if (run.stopping || !decide(run, ending)) return;
   run.stopping = true;
   crashPoint('worker.before-stop');
+  if (!run.save || !isEviction(ending) || !wantsCheckpoint(run)) return ask(run, mostSeconds);
+  run.timers.push(setTimeout(() => kill(run), Math.min(CHECKPOINT_SECONDS, mostSeconds) * 1000));
+  // A frozen process cannot be traced.
+  run.group?.freeze(false);
+  const { save, saving = Promise.resolve() } = run;
+  run.saving = saving.then(() => save(true)).then((trouble) => {
+    if (trouble === undefined || run.phase === 'ended' || run.dir.exit()) return;
+    run.decided = evicted(`${messageOf(ending)} (not checkpointed: ${trouble})`);
+    decide(run, run.decided);
+    ask(run, mostSeconds);
+  });
+}
+
+/** The most time for a checkpoint of a run that has to end, in seconds. */
+const CHECKPOINT_SECONDS = 600;
+
+function isEviction({ how }: Ending): boolean {
+  return how.kind === 'by-site' && how.cause === 'preempted';
+}
+
+function messageOf({ how }: Ending): string {
+  return how.kind === 'by-site' ? how.message : '';
+}
+
+function ask(run: Run, mostSeconds: number): void {
   // What is suspended meets the signal when it is resumed, before it does anything else.
   run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
   halt(run, false);

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
+import { type CheckpointHelper, without } from '../host/checkpoint-helper.ts';
 import { javaAd } from '../host/java.ts';
 import { Cgroups } from './cgroups.ts';
 import { machineAd, measure } from '../host/machine.ts';
@@ -21,6 +22,8 @@ export interface WorkerMachineOptions {
   /** The worker's own environment. */
   readonly environment: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
+  /** What checkpoints jobs. */
+  readonly checkpoints?: CheckpointHelper | undefined;
   /** The administrator's file. */
   readonly rootPolicy?: string;
 }
@@ -212,6 +215,13 @@ export class WorkerMachine {
     return new Policy(texts, (message) => this.#options.log(`its policy: ${message}`));
   }
 
+  #checkpointAd(): AttrTexts {
+    const { checkpoints } = this.#options;
+    if (process.getuid?.() === 0 && this.runAs !== 'owner')
+      return without('jobs run under accounts of their own (pool.run_as)').ad;
+    return checkpoints?.ad ?? {};
+  }
+
   #makeAd(): AttrTexts {
     const { instance } = this.#options;
     const { name, site, fileSystemDomain, attributes, resources } = this.#config;
@@ -226,6 +236,7 @@ export class WorkerMachine {
       MaxJobRetirementTime,
       MachineMaxVacateTime,
       ...javaAd(this.#options.environment),
+      ...this.#checkpointAd(),
       ...this.groups?.ad(),
       ...resourceTexts(resources),
       ...attributes,

@@ -1,9 +1,11 @@
+import { dirname, join } from 'node:path';
 import { asError } from '../../errors.ts';
 import { FOR_PROGRAMS, only } from '../../util/environments.ts';
 import ends from '../../util/ends.sh';
 import taskRunner from './task-runner.sh';
 import starter from './starter.sh';
 import waiter from './waiter/waiter.sh';
+import { findCheckpointHelper } from '../host/checkpoint-helper.ts';
 import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from '../wire/worker-config.ts';
 
@@ -23,6 +25,7 @@ async function main(file: string): Promise<number> {
     scripts: { starter, taskRunner, waiter, ends },
     env,
     environment: process.env,
+    checkpoints: findCheckpointHelper(join(dirname(process.argv[1] ?? ''), 'native')),
     log,
   });
   log(`exits: ${message}`);

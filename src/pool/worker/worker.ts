@@ -13,6 +13,7 @@ import { Accounts } from './accounts.ts';
 import { Containers } from './containers.ts';
 import { ExecuteDir } from './execute-dir.ts';
 import { JobUsers } from './job-users.ts';
+import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
 import { holderOf, workerFile } from '../host/pid-files.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd } from '../host/machine.ts';
@@ -63,6 +64,8 @@ export async function runWorker(
     readonly log: (message: string) => void;
     /** The file in which the administrator of the machine sets the policy. */
     readonly rootPolicy?: string;
+    /** What checkpoints jobs. */
+    readonly checkpoints?: CheckpointHelper;
   },
 ): Promise<{ readonly exit: number; readonly message: string }> {
   const { dir } = config;
@@ -102,6 +105,7 @@ export async function runWorker(
       sharesHome: config.sharesHome === true,
       containers,
       groups: machine.groups,
+      checkpoints: options.checkpoints,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),

@@ -1,4 +1,4 @@
-import type { Step } from '../maker.ts';
+import type { JobMaker, Step } from '../maker.ts';
 import { deferredBy } from './deferral.ts';
 import { UNIVERSE } from '../../job/universe.ts';
 import { canReconnect } from './universe.ts';
@@ -26,11 +26,32 @@ export const automatic: Step = {
   },
 };
 
+/** A program is checkpointed with all the files of its sandbox, so it must have one and nothing else may save them. */
+function checkpointMistakes(job: JobMaker): void {
+  const { draft } = job;
+  if (draft.bool('WantCheckpoint') !== true || job.kind.universe !== UNIVERSE.vanilla) return;
+  if (draft.string('ShouldTransferFiles') === 'NO')
+    throw job.fault('want_checkpoint', 'want_checkpoint and should_transfer_files = NO are incompatible.', [
+      'Write should_transfer_files = YES: the files in its own directory move with the program.',
+    ]);
+  if (draft.string('WhenToTransferOutput') === 'ON_EXIT_OR_EVICT')
+    throw job.fault('want_checkpoint', 'want_checkpoint and when_to_transfer_output = ON_EXIT_OR_EVICT are incompatible.', [
+      'Write when_to_transfer_output = ON_EXIT: a checkpoint includes all files.',
+    ]);
+  if (draft.has('SuccessCheckpointExitCode'))
+    throw job.fault('want_checkpoint', 'want_checkpoint and checkpoint_exit_code are incompatible.', [
+      'Use want_checkpoint for a program that does not save its work itself.',
+    ]);
+  if (draft.has('ContainerImage') || draft.has('DockerImage'))
+    throw job.fault('want_checkpoint', 'Programs in containers cannot be checkpointed.', ['Remove want_checkpoint.']);
+}
+
 /** Values that are surely mistakes. */
 export const mistakes: Step = {
   name: '(mistakes)',
   run(job) {
     const { draft } = job;
+    checkpointMistakes(job);
     const user = draft.string('NotifyUser') ?? '';
     if (/^(never|false)$/i.test(user)) {
       job.warn(

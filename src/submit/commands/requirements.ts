@@ -41,6 +41,12 @@ function refuseCircle(job: JobMaker, references: References, text: string): void
   throw job.fault('requirements', `Requirements = ${text} Is Circular. Did you intend to use $(Requirements) ?`);
 }
 
+/** Once there is an image, the job can go on only where it fits. */
+const CHECKPOINTS = [
+  'TARGET.HasCheckpoint',
+  '(MY.LastCheckpointPlatform =?= undefined || TARGET.CheckpointPlatform =?= MY.LastCheckpointPlatform)',
+];
+
 function implied(job: JobMaker, spoken: Mentioned): string[] {
   return [
     ...platformClauses(job, spoken),
@@ -54,6 +60,7 @@ function implied(job: JobMaker, spoken: Mentioned): string[] {
     ...(job.draft.bool('WantFTOnCheckpoint') && !spoken.of('HasSelfCheckpointTransfers')
       ? ['TARGET.HasSelfCheckpointTransfers']
       : []),
+    ...(job.draft.bool('WantCheckpoint') && !spoken.of('HasCheckpoint') ? CHECKPOINTS : []),
     ...cudaClauses(job),
     ...(job.draft.bool('OCUWanted') ? ['TARGET.OCU =?= true'] : []),
   ];

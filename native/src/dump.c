@@ -1,0 +1,378 @@
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/prctl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "files.h"
+#include "job.h"
+#include "say.h"
+#include "writer.h"
+
+#ifndef PR_GET_TID_ADDRESS
+#define PR_GET_TID_ADDRESS 40
+#endif
+
+#define XSAVE_ROOM (64 << 10)
+
+// What only the process itself can tell.
+struct told {
+  struct image_process process;
+  struct image_thread *threads;
+  unsigned char (*xsaves)[XSAVE_ROOM];
+};
+
+static struct job *current;
+
+static void write_text_section(uint32_t kind, const void *fixed, size_t bytes, const char *text) {
+  writer_section(kind, bytes + strlen(text));
+  writer_add(fixed, bytes);
+  writer_add(text, strlen(text));
+}
+
+// --- While the job's processes call the kernel for us ---
+
+static void ask_thread(const struct found_process *process, pid_t tid, uint64_t scratch, struct image_thread *thread,
+                       unsigned char *xsave) {
+  const struct traced *traced = &process->traced;
+  trace_registers(tid, &thread->regs);
+  struct iovec place = {xsave, XSAVE_ROOM};
+  if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &place)) fail_errno("the extended state of %d cannot be read", tid);
+  thread->xsave_bytes = (uint32_t)place.iov_len;
+  thread->tid = inner_number(process->pid, tid);
+  thread->signal_mask = trace_mask(tid);
+  struct __ptrace_rseq_configuration rseq = {0};
+  if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof rseq, &rseq) > 0) {
+    thread->rseq = rseq.rseq_abi_pointer;
+    thread->rseq_bytes = rseq.rseq_abi_size;
+    thread->rseq_signature = rseq.signature;
+  }
+  size_t bytes = 0;
+  void *list = NULL;
+  if (syscall(SYS_get_robust_list, tid, &list, &bytes) == 0) {
+    thread->robust_list = (uint64_t)list;
+    thread->robust_list_bytes = bytes;
+  }
+  char name[64];
+  snprintf(name, sizeof name, "task/%d/comm", tid);
+  char *text = proc_text(process->pid, name);
+  if (text) snprintf(thread->name, sizeof thread->name, "%.*s", (int)strcspn(text, "\n"), text);
+  free(text);
+  trace_set_mask(tid, MASK_ALL);
+  stack_t stack;
+  if (trace_call(traced, tid, SYS_sigaltstack, 0, scratch, 0, 0, 0, 0) == 0) {
+    trace_read(traced, scratch, &stack, sizeof stack);
+    thread->stack = (uint64_t)stack.ss_sp;
+    thread->stack_flags = (uint64_t)(unsigned)stack.ss_flags;
+    thread->stack_bytes = stack.ss_size;
+  }
+  if (trace_call(traced, tid, SYS_prctl, PR_GET_TID_ADDRESS, scratch, 0, 0, 0, 0) != 0)
+    fail("this kernel cannot tell what a checkpoint needs (CONFIG_CHECKPOINT_RESTORE)");
+  trace_read(traced, scratch, &thread->tid_address, 8);
+  trace_set_mask(tid, thread->signal_mask);
+}
+
+static void ask_process(struct found_process *process, struct told *told) {
+  const struct traced *traced = &process->traced;
+  pid_t pid = process->pid;
+  struct image_process *is = &told->process;
+  uint64_t mask = trace_mask(pid);
+  for (size_t i = 0; i < process->thread_count; i++) trace_options(process->threads[i], true);
+  trace_set_mask(pid, MASK_ALL);
+  long scratch = trace_call(traced, pid, SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                            (uint64_t)-1, 0);
+  if (scratch < 0 && scratch > -4096) fail("the process %d has no room for one page", pid);
+  for (int number = 1; number <= 64; number++) {
+    if (number == SIGKILL || number == SIGSTOP) continue;
+    if (trace_call(traced, pid, SYS_rt_sigaction, (uint64_t)number, 0, (uint64_t)scratch, 8, 0, 0) != 0)
+      fail("the process %d does not tell its signal actions", pid);
+    trace_read(traced, (uint64_t)scratch, &is->actions[number - 1], sizeof *is->actions);
+  }
+  for (int which = 0; which < 3; which++) {
+    trace_call(traced, pid, SYS_getitimer, (uint64_t)which, (uint64_t)scratch, 0, 0, 0, 0);
+    trace_read(traced, (uint64_t)scratch, &is->timers[which], sizeof *is->timers);
+  }
+  is->layout = process->stat.layout;
+  is->layout.brk = (uint64_t)trace_call(traced, pid, SYS_brk, 0, 0, 0, 0, 0, 0);
+  trace_set_mask(pid, mask);
+  for (size_t i = 0; i < process->thread_count; i++)
+    ask_thread(process, process->threads[i], (uint64_t)scratch, &told->threads[i], told->xsaves[i]);
+  trace_set_mask(pid, MASK_ALL);
+  trace_call(traced, pid, SYS_munmap, (uint64_t)scratch, PAGE, 0, 0, 0, 0);
+  trace_set_mask(pid, mask);
+  for (size_t i = 0; i < process->thread_count; i++) {
+    struct user_regs_struct resumed = trace_resumed(&told->threads[i].regs, true);
+    trace_set_registers(process->threads[i], &resumed);
+    trace_options(process->threads[i], false);
+  }
+}
+
+// --- What is in memory ---
+
+static bool is_zero(const unsigned char *page) {
+  static const unsigned char zeros[PAGE];
+  return memcmp(page, zeros, PAGE) == 0;
+}
+
+static void write_run(uint64_t address, const unsigned char *bytes, size_t length) {
+  if (length == 0) return;
+  struct image_pages pages = {.address = address, .bytes = length};
+  writer_section(SECTION_PAGES, sizeof pages + length);
+  writer_add(&pages, sizeof pages);
+  writer_add(bytes, length);
+}
+
+// Writes some pages that are in memory, without those that are zero. Pages that nobody can read are left out.
+static void write_range(const struct found_process *process, uint64_t address, size_t pages) {
+  static unsigned char buffer[256 * PAGE];
+  while (pages > 0) {
+    size_t some = pages < 256 ? pages : 256;
+    ssize_t got = pread(process->traced.memory, buffer, some * PAGE, (off_t)address);
+    size_t whole = got < 0 ? 0 : (size_t)got / PAGE;
+    for (size_t i = 0, from = 0; i <= whole; i++) {
+      if (i < whole && !is_zero(buffer + i * PAGE)) continue;
+      write_run(address + from * PAGE, buffer + from * PAGE, (i - from) * PAGE);
+      from = i + 1;
+    }
+    // After a page that cannot be read comes the next.
+    if (whole < some) whole++;
+    address += whole * PAGE;
+    pages -= whole;
+  }
+}
+
+static void write_pages(const struct found_process *process, const struct proc_map *map, int pagemap, bool anonymous) {
+  static uint64_t entries[1 << 15];
+  uint64_t all = (map->end - map->start) / PAGE;
+  for (uint64_t done = 0; done < all;) {
+    uint64_t some = all - done < sizeof entries / 8 ? all - done : sizeof entries / 8;
+    uint64_t first = map->start + done * PAGE;
+    if (pread(pagemap, entries, some * 8, (off_t)(first / PAGE * 8)) != (ssize_t)(some * 8))
+      fail_errno("the pages of process %d cannot be listed", process->pid);
+    for (uint64_t i = 0; i < some;) {
+      uint64_t run = 0;
+      // Present or swapped out; the pages of a file are read even if they are in nobody's memory.
+      while (i + run < some && (!anonymous || entries[i + run] >> 62)) run++;
+      write_range(process, first + i * PAGE, run);
+      i += run + 1;
+    }
+    done += some;
+  }
+}
+
+static void write_maps(const struct found_process *process) {
+  for (size_t i = 0; i < process->map_count; i++) {
+    const struct proc_map *map = &process->maps[i];
+    const char *reason;
+    struct image_map is = {.start = map->start, .end = map->end, .offset = map->offset};
+    is.kind = map_kind(current->request, map, &reason);
+    const char *p = map->permissions;
+    is.protection = (p[0] == 'r' ? PROT_READ : 0) | (p[1] == 'w' ? PROT_WRITE : 0) | (p[2] == 'x' ? PROT_EXEC : 0);
+    const char *path = is.kind == MAP_OF_SHARED_FILE ? in_sandbox(current->request, map->name) : "";
+    write_text_section(SECTION_MAP, &is, sizeof is, path);
+  }
+  char name[64];
+  snprintf(name, sizeof name, "/proc/%d/pagemap", process->pid);
+  int pagemap = open(name, O_RDONLY | O_CLOEXEC);
+  if (pagemap < 0) fail_errno("the pages of process %d cannot be listed", process->pid);
+  for (size_t i = 0; i < process->map_count; i++) {
+    const struct proc_map *map = &process->maps[i];
+    const char *reason;
+    enum map_kind kind = map_kind(current->request, map, &reason);
+    if (kind == MAP_OF_KERNEL || kind == MAP_OF_SHARED_FILE) continue;
+    write_pages(process, map, pagemap, map->inode == 0 && kind != MAP_OF_SHARED);
+  }
+  close(pagemap);
+}
+
+// --- What is open ---
+
+// The bytes in a pipe, which stay there.
+static unsigned char *pipe_content(const char *path, const struct proc_fd *fd, uint64_t *room, uint64_t *bytes) {
+  *bytes = 0;
+  int end = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), copy[2], held = 0;
+  if (end < 0) fail_errno("the pipe at file descriptor %d cannot be read", fd->fd);
+  int size = fcntl(end, F_GETPIPE_SZ);
+  *room = size > 0 ? (uint64_t)size : 0;
+  if (ioctl(end, FIONREAD, &held) || held <= 0) {
+    close(end);
+    return NULL;
+  }
+  if (pipe2(copy, O_CLOEXEC | O_NONBLOCK)) fail_errno("no pipe can be made");
+  fcntl(copy[1], F_SETPIPE_SZ, size);
+  unsigned char *content = allocate((size_t)held);
+  if (tee(end, copy[1], (size_t)held, SPLICE_F_NONBLOCK) != held) fail("a pipe's content cannot be read");
+  while (*bytes < (uint64_t)held) {
+    ssize_t got = read(copy[0], content + *bytes, (size_t)held - *bytes);
+    if (got <= 0) fail("a pipe's content cannot be read");
+    *bytes += (uint64_t)got;
+  }
+  close(copy[0]);
+  close(copy[1]);
+  close(end);
+  return content;
+}
+
+static void write_description(const struct found_description *one) {
+  const struct found_process *process = &current->processes[one->process];
+  const struct proc_fd *fd = &process->fds[one->fd];
+  char path[64];
+  snprintf(path, sizeof path, "/proc/%d/fd/%d", process->pid, fd->fd);
+  struct image_description is = {.kind = one->kind,
+                                 .flags = fd->flags & ~(uint32_t)O_CLOEXEC,
+                                 .position = fd->position,
+                                 .size = (uint64_t)fd->found.st_size,
+                                 .path_bytes = strlen(one->path)};
+  is.modified = (int64_t)fd->found.st_mtim.tv_sec * 1000000000 + fd->found.st_mtim.tv_nsec;
+  unsigned char *content = NULL;
+  uint64_t bytes = 0;
+  int file = -1;
+  if (one->kind == OPEN_PIPE) {
+    is.position = 0;
+    is.pipe = fd->found.st_ino;
+    if ((fd->flags & O_ACCMODE) == O_RDONLY) content = pipe_content(path, fd, &is.size, &bytes);
+  } else if (one->kind == OPEN_UNLINKED) {
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0) fail_errno("file descriptor %d, an unlinked file, cannot be read", fd->fd);
+    bytes = is.size;
+  }
+  writer_section(SECTION_DESCRIPTION, sizeof is + is.path_bytes + bytes);
+  writer_add(&is, sizeof is);
+  writer_add(one->path, is.path_bytes);
+  if (content) writer_add(content, bytes);
+  free(content);
+  static char buffer[1 << 16];
+  for (uint64_t done = 0; file >= 0 && done < bytes;) {
+    ssize_t got = pread(file, buffer, sizeof buffer, (off_t)done);
+    if (got <= 0) fail("an unlinked file changed while it was read");
+    writer_add(buffer, (size_t)got);
+    done += (uint64_t)got;
+  }
+  if (file >= 0) close(file);
+}
+
+// --- The whole ---
+
+static void write_signals(const struct found_process *process) {
+  for (size_t i = 0; i <= process->thread_count; i++) {
+    bool all = i == process->thread_count;
+    pid_t tid = all ? process->pid : process->threads[i];
+    struct __ptrace_peeksiginfo_args ask = {.flags = all ? PTRACE_PEEKSIGINFO_SHARED : 0, .nr = 1};
+    struct image_signal is = {.tid = all ? 0 : inner_number(process->pid, tid)};
+    for (; ptrace(PTRACE_PEEKSIGINFO, tid, &ask, &is.info) == 1; ask.off++) {
+      writer_section(SECTION_SIGNAL, sizeof is);
+      writer_add(&is, sizeof is);
+    }
+  }
+}
+
+static int32_t number_of(pid_t outer) {
+  for (size_t i = 0; i < current->process_count; i++)
+    if (current->processes[i].pid == outer) return current->processes[i].number;
+  return 0;
+}
+
+static const char *place_of(const char *path) {
+  const char *inside = path ? in_sandbox(current->request, path) : NULL;
+  return inside ? inside : path ? path : "";
+}
+
+static void write_process(struct found_process *process, struct told *told) {
+  struct image_process *is = &told->process;
+  const char *directory = place_of(process->directory), *program = place_of(process->program);
+  is->pid = process->number;
+  is->parent = process->parent < 0 ? 0 : current->processes[process->parent].number;
+  is->group = number_of(process->stat.group);
+  is->session = number_of(process->stat.session);
+  is->umask = process->status.umask;
+  is->no_new_privileges = (uint32_t)process->status.no_new_privileges;
+  is->directory_bytes = strlen(directory);
+  is->program_bytes = strlen(program);
+  for (int i = 0; i < RLIM_NLIMITS; i++) {
+    struct rlimit limit;
+    if (prlimit(process->pid, (enum __rlimit_resource)i, NULL, &limit)) fail_errno("the limits of process %d cannot be read", process->pid);
+    is->limits[i].soft = limit.rlim_cur;
+    is->limits[i].hard = limit.rlim_max;
+  }
+  writer_section(SECTION_PROCESS, sizeof *is + is->directory_bytes + is->program_bytes);
+  writer_add(is, sizeof *is);
+  writer_add(directory, is->directory_bytes);
+  writer_add(program, is->program_bytes);
+  for (size_t i = 0; i < process->fd_count; i++) {
+    struct image_fd fd = {.fd = process->fds[i].fd,
+                          .description = process->descriptions[i],
+                          .close_on_exec = (process->fds[i].flags & O_CLOEXEC) != 0};
+    writer_section(SECTION_FD, sizeof fd);
+    writer_add(&fd, sizeof fd);
+  }
+  for (size_t i = 0; i < process->thread_count; i++) {
+    const struct image_thread *thread = &told->threads[i];
+    writer_section(SECTION_THREAD, sizeof *thread + thread->xsave_bytes);
+    writer_add(thread, sizeof *thread);
+    writer_add(told->xsaves[i], thread->xsave_bytes);
+  }
+  write_signals(process);
+  write_maps(process);
+}
+
+static uint64_t stream_bytes(int which) {
+  const char *path = current->request->streams[which];
+  struct stat found;
+  return path && stat(path, &found) == 0 ? (uint64_t)found.st_size : 0;
+}
+
+static void write_job(const struct told *told) {
+  struct image_job is = {.processes = (uint32_t)current->process_count,
+                         .descriptions = (uint32_t)current->description_count,
+                         .xsave_bytes = told->threads[0].xsave_bytes};
+  is.stdout_bytes = stream_bytes(1);
+  is.stderr_bytes = stream_bytes(2);
+  const struct found_process *first = &current->processes[0];
+  for (size_t i = 0; i < first->map_count; i++) {
+    const struct proc_map *map = &first->maps[i];
+    const char *reason;
+    if (map_kind(current->request, map, &reason) == MAP_OF_KERNEL) is.vdso_bytes += map->end - map->start;
+    if (strcmp(map->name, "[vdso]") != 0) continue;
+    unsigned char *code = allocate(map->end - map->start);
+    trace_read(&first->traced, map->start, code, map->end - map->start);
+    is.vdso_hash = hash_more(hash_start(), code, map->end - map->start);
+    free(code);
+  }
+  write_text_section(SECTION_JOB, &is, sizeof is, current->request->sandbox);
+}
+
+// A whole image is there, or the job goes on as if nothing had happened.
+uint64_t dump_job(const struct request *request) {
+  before_failing = writer_abandon;
+  struct job *job = current = collect(request, true);
+  if (job->reason_count > 0) fail("%s", job->reasons[0]);
+  struct told *told = allocate(job->process_count * sizeof *told);
+  for (size_t i = 0; i < job->process_count; i++) {
+    struct found_process *process = &job->processes[i];
+    trace_open(&process->traced, process->pid);
+    told[i].threads = allocate(process->thread_count * sizeof *told[i].threads);
+    told[i].xsaves = allocate(process->thread_count * sizeof *told[i].xsaves);
+    ask_process(process, &told[i]);
+  }
+  writer_open(request->to);
+  write_job(&told[0]);
+  write_files(request);
+  for (size_t i = 0; i < job->description_count; i++) write_description(&job->descriptions[i]);
+  for (size_t i = 0; i < job->process_count; i++) write_process(&job->processes[i], &told[i]);
+  uint64_t bytes = writer_close();
+  // Nobody may see the first of them end.
+  for (size_t i = job->process_count; request->kill && i-- > 0;) kill(job->processes[i].pid, SIGKILL);
+  return bytes;
+}

@@ -1,0 +1,23 @@
+// Messages for whoever called us. Each failure is one sentence on standard error.
+#ifndef SAY_H
+#define SAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Prints "gryphus-helper: …" and ends with status 1. Processes that are traced go on, or end if they were being changed.
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// The same, with the meaning of errno.
+_Noreturn void fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
+// Called by fail before it ends, once.
+extern void (*before_failing)(void);
+
+// Where the sentences go: a descriptor.
+extern int say_to;
+
+// Memory, or the end.
+void *allocate(size_t bytes);
+void *grown(void *memory, size_t count, size_t size);
+char *printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

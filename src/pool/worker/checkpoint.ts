@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { closeSync, existsSync, linkSync, openSync, readFileSync, readSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
+import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
+import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
+import { processIdentity } from '../../util/process-identity.ts';
+import type { RunSpec } from '../wire/wire.ts';
+import { AD_FILES } from './ad-files.ts';
+import { AttemptDir } from './attempt-dir.ts';
+import type { PlacedJob } from './job-script.ts';
+import { keepsRecord } from './last-of.ts';
+import { jobAdOf } from './job-ad-of.ts';
+import type { Run } from './run.ts';
+
+/** Names in a sandbox that belong to the attempt, not to the job. */
+const OURS = [CHECKPOINT_IMAGE, ...Object.values(AD_FILES)];
+/** What prevents a checkpoint often passes: a lock, a child that has just ended. */
+const TRIES = 10;
+const AGAIN_MS = 100;
+
+/**
+ * The image of a run: `image` in its directory, whole or not there. It has the processes, the files of the sandbox and
+ * the length of the streams, so it is a state to go on from whatever the job did afterwards.
+ */
+const imageOf = (dir: AttemptDir) => join(dir.path, 'image');
+/** Written by the helper: the job was restored, or why it was not. */
+const reportOf = (dir: AttemptDir) => join(dir.path, 'restored');
+
+/** How a checkpoint went: `undefined`, or why there is none. */
+export type Trouble = string | undefined;
+
+/** Whether its submit file says `want_checkpoint = true`. */
+export function wantsCheckpoint(run: Run): boolean {
+  return run.sandboxed && jobAdOf(run)['WantCheckpoint']?.trim().toLowerCase() === 'true';
+}
+
+/** Writes a run's image, and ends the run with it (`kill`) or lets it go on. */
+export async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean): Promise<Trouble> {
+  const { dir, record, shell } = run;
+  if (program === undefined) return 'its worker has no working gryphus-helper';
+  if (!(dir instanceof AttemptDir) || !shell) return 'it has no directory of its own';
+  if (record.spec.container) return 'it runs in a container';
+  if (record.user) return 'it runs under an account of its own';
+  let trouble: Trouble = 'its program has not started';
+  for (let turn = 0; turn < TRIES && run.phase !== 'ended'; turn++) {
+    if (turn > 0) await delay(AGAIN_MS);
+    const waiter = childrenOf(shell.pid).find((pid) => keepsRecord(processIdentity(pid)));
+    if (waiter === undefined || dir.exit()) continue;
+    trouble = await helped(program, [
+      ...['dump', '--below', String(waiter), '--sandbox', dir.work, '--to', imageOf(dir)],
+      ...['--stdin', dir.stdin, '--stdout', dir.stream('stdout'), '--stderr', dir.stream('stderr')],
+      ...OURS.flatMap((name) => ['--skip', name]),
+      ...(kill ? ['--kill'] : []),
+    ]);
+    if (trouble === undefined) return undefined;
+  }
+  return trouble;
+}
+
+function helped(program: string, args: readonly string[]): Promise<Trouble> {
+  return new Promise((resolve) =>
+    execFile(program, args, { encoding: 'utf8' }, (error, _, stderr) =>
+      resolve(error === null ? undefined : sentence(stderr) || error.message),
+    ),
+  );
+}
+
+/**
+ * Of an evicted run: puts its image among its results and cuts its streams to what the image knows of, so that what is
+ * written again is not there twice. False if it has none. Idempotent.
+ */
+export function takeImage({ dir }: Run): boolean {
+  if (!(dir instanceof AttemptDir) || !existsSync(imageOf(dir))) return false;
+  const { stdout, stderr } = streamsIn(imageOf(dir));
+  cut(dir.stream('stdout'), stdout);
+  cut(dir.stream('stderr'), stderr);
+  const fresh = join(dir.path, 'image.link');
+  rmSync(fresh, { force: true });
+  linkSync(imageOf(dir), fresh);
+  renameSync(fresh, join(dir.work, CHECKPOINT_IMAGE));
+  return true;
+}
+
+function cut(path: string, bytes: number): void {
+  if (existsSync(path)) truncateSync(path, bytes);
+}
+
+/** The offsets of the two lengths in an image: the header, the first section's, and four fields (native/src/image.h). */
+const LENGTHS_AT = 64 + 16 + 32;
+
+function streamsIn(image: string): { readonly stdout: number; readonly stderr: number } {
+  const bytes = Buffer.alloc(16);
+  const file = openSync(image, 'r');
+  try {
+    readSync(file, bytes, 0, 16, LENGTHS_AT);
+  } finally {
+    closeSync(file);
+  }
+  return { stdout: Number(bytes.readBigUInt64LE(0)), stderr: Number(bytes.readBigUInt64LE(8)) };
+}
+
+/** Whether an attempt goes on from an image. */
+export function isRestored({ inputs }: RunSpec): boolean {
+  return inputs.some(({ name }) => name === CHECKPOINT_IMAGE);
+}
+
+/** The command that starts a job so that it can be checkpointed, or goes on from its image. */
+export function checkpointed(run: Run, placed: PlacedJob, { program }: CheckpointHelper): PlacedJob {
+  const { dir, record } = run;
+  if (program === undefined || !(dir instanceof AttemptDir)) return placed;
+  if (isRestored(record.spec)) {
+    const from = ['restore', '--from', join(dir.work, CHECKPOINT_IMAGE), '--sandbox', dir.work];
+    const command = [program, ...from, '--report', reportOf(dir), '--environment', `${KEY_VARIABLE}=${run.key}`, ...OURS.flatMap((name) => ['--skip', name])];
+    return { ...placed, command };
+  }
+  if (!wantsCheckpoint(run)) return placed;
+  return { ...placed, command: [program, 'run', placed.program, ...record.spec.args] };
+}
+
+/** Why an attempt that has ended was never restored; `undefined` if it was, or had nothing to be restored from. */
+export function unrestored({ dir, record }: Run): Trouble {
+  if (!(dir instanceof AttemptDir) || !isRestored(record.spec)) return undefined;
+  try {
+    const said = readFileSync(reportOf(dir), 'utf8');
+    return said.startsWith('restored\n') ? undefined : sentence(said) || 'gryphus-helper ended without a word';
+  } catch {
+    return 'gryphus-helper could not be started';
+  }
+}
