@@ -182,7 +182,8 @@ export class OwnerControl {
     this.#lookedAt = this.#glancedAt = at;
     this.#presence = this.#watch.look(at, this.#options.machine.idleSources);
     const all = [...runs()];
-    const used = new Map(all.flatMap((run) => (run.phase === 'ended' ? [] : [[run.key, run.cpuSeconds] as const])));
+    const living = all.filter(({ phase }) => phase !== 'ended');
+    const used = new Map(living.map(({ key, cpuSeconds, load }) => [key, { seconds: cpuSeconds, tasks: load }]));
     this.#load = (this.#options.load ?? loadNow)(this.#own.note(used, at));
     this.#trackPresence(at);
     const battery = onBattery();
