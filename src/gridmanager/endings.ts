@@ -77,6 +77,7 @@ export function statusAttributes({ how, message }: Ending): Record<string, strin
         ExitSignal: null,
         GryphusSiteCause: quoted(how.cause),
         GryphusYielded: how.yielded === true ? 'true' : null,
+        GryphusPreemptedBy: how.by === undefined ? null : quoted(how.by),
         GryphusSiteWords: quoted(how.message === '' ? SITE_CAUSES[how.cause].says : sentence(how.message)),
       };
   }

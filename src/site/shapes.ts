@@ -107,6 +107,9 @@ export const siteCause = z.enum([
   'vanished',
 ]);
 
+/** On whose account the pool preempted it; `lease`: its worker heard nothing from us for too long. */
+export const preemptedBy = z.enum(['owner', 'policy', 'rank', 'priority', 'user', 'drain', 'lease']);
+
 export const usage = z.strictObject({
   userCpuSeconds: maybe(processorTime),
   systemCpuSeconds: maybe(processorTime),
@@ -121,6 +124,7 @@ const endedBySite = z.strictObject({
   message: text,
   /** It ended in time when asked to, so the files it left are as it intended. */
   yielded: maybe(z.literal(true)),
+  by: maybe(preemptedBy),
 });
 
 /** How an attempt ended. */

@@ -1,4 +1,4 @@
-import type { Ending } from '../../site/contract.ts';
+import type { Ending, PreemptedBy } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
 import { halt } from './halt.ts';
@@ -56,7 +56,7 @@ function decide(run: Run, ending: Ending): boolean {
 export function endLeases(runs: Iterable<Run>, seconds: number): void {
   for (const run of runs) {
     if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
-      stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
+      stop(run, evicted("its worker did not hear from the agent for the job's whole lease", 'lease'));
   }
 }
 
@@ -138,8 +138,8 @@ export class Sweeper {
   }
 }
 
-export function evicted(message: string): Ending {
-  return { how: { kind: 'by-site', cause: 'preempted', message } };
+export function evicted(message: string, by: PreemptedBy): Ending {
+  return { how: { kind: 'by-site', cause: 'preempted', message, by } };
 }
 
 export function cancelled(message: string): Ending {

@@ -61,7 +61,7 @@ export class RealReturns {
     const end = Date.now() + ms;
     while (Date.now() < end) {
       await this.#feed();
-      await delay(this.#random() * 3000);
+      await delay(this.#random() * 2000);
       await this.#return();
     }
     const jobs = this.#clusters.map(String);
@@ -70,22 +70,25 @@ export class RealReturns {
   }
 
   async #feed(): Promise<void> {
-    const ended = new Set(this.#lines().flatMap(([what, job]) => (what === 'end' ? [job] : [])));
-    while (this.#lengths.size - ended.size < JOBS) {
+    const ended = this.#lines().filter(([what]) => what === 'end').length;
+    if (this.#lengths.size - ended >= JOBS) return;
+    const words: string[] = [];
+    for (let n = 0; n < 2 * JOBS; n++) {
       const name = `j${this.#lengths.size}`;
       const length = 60 + Math.floor(this.#random() * 200);
       this.#lengths.set(name, length);
-      const text = `executable = counting.sh\narguments = ${name} ${length} ${this.#ledger}\nrank = TARGET.GryphusSite == "local"\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT_OR_EVICT\nqueue\n`;
-      this.#clusters.push(await this.#stations.submit(text));
-      this.counted.jobs += 1;
+      words.push(`${name} ${length} ${this.#ledger}`);
     }
+    const text = `executable = counting.sh\nrank = TARGET.GryphusSite == "local"\nshould_transfer_files = YES\nwhen_to_transfer_output = ON_EXIT_OR_EVICT\nqueue arguments from (\n${words.join('\n')}\n)\n`;
+    this.#clusters.push(await this.#stations.submit(text));
+    this.counted.jobs += words.length;
   }
 
   /** One return: keys for some time, and deaths at random moments of it. */
   async #return(): Promise<void> {
     this.counted.returns += 1;
     const first = Date.now();
-    const lasts = 500 + this.#random() * 5000;
+    const lasts = 500 + this.#random() * 6000;
     const dies = this.#random();
     const at = first + this.#random() * lasts;
     let death = dies < 0.35 ? 'worker.mjs' : dies < 0.5 ? 'central-manager-main' : undefined;
