@@ -26,7 +26,7 @@ export type { Renewed } from './credentials/renew.ts';
 export type { Pilot } from './glidein/pilot-tracker.ts';
 export type { Failure } from './queue/tables.ts';
 export type { AccountClient } from './client/accounts.ts';
-export type { UsageBy, UsageReport, UsageSum } from './client/usage.ts';
+export type { MachineUsage, UsageBy, UsageReport, UsageSum } from './client/usage.ts';
 export type { PoolOwner, PriorityChange } from './pool/wire/client-wire.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { UserLogEvent } from './user-log/event.ts';

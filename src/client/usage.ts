@@ -1,5 +1,6 @@
-import { dayOf, medianOf, sumOfRows, type UsageDay, type UsageRow } from '../queue/usage-day.ts';
+import { dayOf, medianOf, sumOfRows, type UsageDay, type UsageMachine, type UsageRow } from '../queue/usage-day.ts';
 import { newUsage, UsageFiles } from '../queue/usage-files.ts';
+import { sumOfMachines } from '../queue/usage-machines.ts';
 import type { History } from '../queue/history-types.ts';
 
 export type UsageBy = 'owner' | 'site' | 'month' | 'batch';
@@ -23,6 +24,21 @@ export interface UsageSum {
   readonly suspensions: number;
   readonly suspendedHours: number;
   readonly restarts: number;
+  /** How often they had to leave a machine of the pool, by cause: `owner`, `rank`, `priority` and others. */
+  readonly preemptions: Readonly<Record<string, number>>;
+}
+
+/** A machine of the pool while it was connected. */
+export interface MachineUsage {
+  readonly name: string;
+  /** Hours in which it was seen, and the core hours that it offered. */
+  readonly hours: number;
+  readonly coreHours: number;
+  /** The part of the time in which its owner let it take jobs. */
+  readonly availability: number;
+  /** The parts of its cores that ran jobs, and whose jobs were suspended. */
+  readonly utilization: number;
+  readonly suspended: number;
 }
 
 export interface UsageReport {
@@ -36,6 +52,8 @@ export interface UsageReport {
   readonly by: readonly UsageSum[];
   /** Processor seconds of each daemon. */
   readonly local: readonly { readonly daemon: string; readonly seconds: number }[];
+  /** The machines of the pool, the largest first. */
+  readonly machines: readonly MachineUsage[];
   /** Mean numbers of jobs at each hour of the day (UTC). */
   readonly hours: readonly { readonly idle: number; readonly running: number; readonly held: number }[];
 }
@@ -87,8 +105,31 @@ export function reportOf(days: readonly UsageDay[], by: UsageBy): UsageReport {
     light: sum('light', owners.length > 1 ? rowsOf(false) : named.map(({ row }) => row)),
     by: [...groups].map(([name, rows]) => sum(name, rows)).sort((a, b) => b.capacityHours - a.capacityHours),
     local: [...local].map(([daemon, seconds]) => ({ daemon, seconds })).sort((a, b) => b.seconds - a.seconds),
+    machines: machinesOf(days),
     hours,
   };
+}
+
+/** Looks in an hour. */
+const LOOKS = 60;
+
+function machinesOf(days: readonly UsageDay[]): MachineUsage[] {
+  const all = new Map<string, UsageMachine>();
+  for (const { machines } of days)
+    for (const [name, one] of Object.entries(machines)) {
+      const known = all.get(name);
+      all.set(name, known ? sumOfMachines(known, one) : one);
+    }
+  const part = (of: number, whole: number) => (whole === 0 ? 0 : Math.min(1, of / whole));
+  const rows = [...all].map(([name, { looks, open, cores, busy, suspended }]) => ({
+    name,
+    hours: looks / LOOKS,
+    coreHours: cores / LOOKS,
+    availability: part(open, looks),
+    utilization: part(busy, cores),
+    suspended: part(suspended, cores),
+  }));
+  return rows.sort((a, b) => b.coreHours - a.coreHours);
 }
 
 function grouped(
@@ -126,6 +167,7 @@ function sumOf(name: string, rows: readonly UsageRow[], localForEach: number): U
     suspensions: all.suspensions,
     suspendedHours: all.suspended / 3600,
     restarts: all.restarts,
+    preemptions: all.preemptions,
   };
 }
 
@@ -140,6 +182,7 @@ const NOTHING = {
   suspensions: 0,
   suspendedHours: 0,
   restarts: 0,
+  preemptions: {},
 } as const;
 
 function meanHour(looks: readonly UsageDay['hours'][number][]): UsageReport['hours'][number] {

@@ -22,6 +22,7 @@ const FRESH = {
   GryphusSiteCause: null,
   GryphusSiteWords: null,
   GryphusYielded: null,
+  GryphusPreemptedBy: null,
   GryphusSaved: null,
 } as const;
 

@@ -2,6 +2,7 @@ import { remedyOf } from '../backends/remedies.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { LifeEvent } from '../job/life.ts';
 import { USAGE_ATTRIBUTES } from '../job/log-usage.ts';
+import { oneMorePreemption } from '../job/preemptions.ts';
 import { quoted, readNumber, readString, truthOf } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { SiteCause } from '../site/contract.ts';
@@ -85,7 +86,8 @@ function bySite(job: JobRecord, cause: SiteCause, now: number): Decision {
   const moves = job.site === POOL_SITE.name && (cause === 'preempted' || cause === 'node-fail');
   if (moves) {
     const reason = message === '' ? says : message;
-    const set = { ...changes, GryphusSiteCause: null };
+    const by = cause === 'node-fail' ? 'lost' : (readString(job.attrs, 'GryphusPreemptedBy') ?? 'policy');
+    const set = { ...changes, GryphusSiteCause: null, GryphusPreemptedBy: null, ...oneMorePreemption(job.attrs, by) };
     if (!job.attrs.has('GryphusSaved')) return { event: 'again', set, info: { by: 'eviction', reason } };
     return {
       event: 'again',

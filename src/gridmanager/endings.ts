@@ -78,6 +78,7 @@ export function statusAttributes({ how, message }: Ending): Record<string, strin
         GryphusSiteCause: quoted(how.cause),
         GryphusYielded: how.yielded === true ? 'true' : null,
         ...(how.platform === undefined ? {} : { LastCheckpointPlatform: quoted(how.platform) }),
+        GryphusPreemptedBy: how.by === undefined ? null : quoted(how.by),
         GryphusSiteWords: quoted(how.message === '' ? SITE_CAUSES[how.cause].says : sentence(how.message)),
       };
   }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { preemptionsOf } from '../job/preemptions.ts';
 import { readNumber, readString } from '../job/values.ts';
 import type { Read } from '../util/schema.ts';
 
@@ -24,8 +25,22 @@ const usageRow = z.object({
   suspensions: sum,
   suspended: sum,
   restarts: sum,
+  /** How often jobs had to leave a machine of the pool, by cause. */
+  preemptions: z.record(z.string(), sum).default({}),
 });
 export type UsageRow = Read<typeof usageRow>;
+
+/** What was seen of a machine of the pool, summed over the looks at it. */
+const usageMachine = z.object({
+  looks: sum,
+  /** Looks at which its owner and its policy let it take jobs, or it ran some. */
+  open: sum,
+  /** Cores that it offers, that run jobs, and whose jobs are suspended. */
+  cores: sum,
+  busy: sum,
+  suspended: sum,
+});
+export type UsageMachine = Read<typeof usageMachine>;
 
 const usageHour = z.object({ looks: sum, idle: sum, running: sum, held: sum });
 
@@ -39,6 +54,8 @@ export const USAGE_DAY = z.object({
   hours: z.array(usageHour),
   /** Processor seconds of the daemons, by name. */
   local: z.record(z.string(), sum),
+  /** The machines of the pool, by name. */
+  machines: z.record(z.string(), usageMachine).default({}),
 });
 export type UsageDay = Read<typeof USAGE_DAY>;
 
@@ -50,7 +67,7 @@ const FIRST = 0.001;
 
 export function emptyDay(day: string): UsageDay {
   const hours = Array.from({ length: 24 }, () => ({ looks: 0, idle: 0, running: 0, held: 0 }));
-  return { day, upTo: 0, rows: [], hours, local: {} };
+  return { day, upTo: 0, rows: [], hours, local: {}, machines: {} };
 }
 
 export function dayOf(seconds: number): string {
@@ -90,6 +107,7 @@ export function rowOf({ id, state, retired, attrs }: Ended): UsageRow | undefine
     suspensions: of('TotalSuspensions'),
     suspended: of('CumulativeSuspensionTime'),
     restarts: Math.max(0, of('NumJobStarts') - 1),
+    preemptions: preemptionsOf(attrs),
   };
 }
 
@@ -121,7 +139,17 @@ export function sumOfRows(a: UsageRow, b: UsageRow): UsageRow {
     suspensions: a.suspensions + b.suspensions,
     suspended: a.suspended + b.suspended,
     restarts: a.restarts + b.restarts,
+    preemptions: sumOfNumbers(a.preemptions, b.preemptions),
   };
+}
+
+function sumOfNumbers(
+  a: Readonly<Record<string, number>>,
+  b: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const all: Record<string, number> = { ...a };
+  for (const [name, one] of Object.entries(b)) all[name] = (all[name] ?? 0) + one;
+  return all;
 }
 
 function classOf(ratio: number): number {

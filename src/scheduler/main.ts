@@ -131,6 +131,7 @@ async function main(): Promise<void> {
     queue,
     stateDir: paths.stateDir,
     others: async () => [...(await DAEMONS.list(queue.kv)).map(({ value }) => value.pid), ...redisPid(paths.stateDir)],
+    slots: () => pool.slots(),
   });
   const scheduler = new Scheduler({
     queue,

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
 import { Heartbeats } from './heartbeat.ts';
@@ -17,6 +18,9 @@ export interface PoolKeeperOptions {
   readonly longestWaitMs: number;
   readonly log: (message: string, facts?: object) => void;
 }
+
+/** How long the slots are waited for, in milliseconds. */
+const SLOTS_MS = 5000;
 
 /**
  * Keeps the pool's central manager running once it has been needed. A new central manager takes over from the one of an
@@ -75,6 +79,19 @@ export class PoolKeeper {
     const client = askCentralManager(socket, 'keeper');
     try {
       await client.ask({ t: 'steer', jobs: ids.map((id) => `${agent}.${formatJobId(id)}`), how: 'vacate' }, 'steered');
+    } finally {
+      await client.close();
+    }
+  }
+
+  /** The pool's slots; none if no central manager answers. */
+  async slots(): Promise<readonly AttrTexts[]> {
+    if (!this.#centralManager) return [];
+    const client = askCentralManager(this.#options.socket, 'keeper');
+    const answer = client.ask({ t: 'slots' }, 'slots').then(({ ads }) => ads);
+    const late = new Promise<readonly AttrTexts[]>((resolve) => setTimeout(resolve, SLOTS_MS, []).unref());
+    try {
+      return await Promise.race([answer.catch(() => []), late]);
     } finally {
       await client.close();
     }

@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isEnd, STATES } from '../job/life.ts';
+import type { AttrTexts } from '../job/attrs.ts';
 import type { Queue } from '../queue/api.ts';
 import { dayOf } from '../queue/usage-day.ts';
+import { lookAtMachines, withMachines } from '../queue/usage-machines.ts';
 import { newUsage, UsageFiles } from '../queue/usage-files.ts';
 import { readPid } from '../util/pid-file.ts';
 
@@ -18,9 +20,11 @@ export interface UsageKeeperOptions {
   readonly stateDir: string;
   /** Processes of ours that are not children of this one. */
   readonly others: () => Promise<readonly number[]>;
+  /** The pool's slots; none if it does not run. */
+  readonly slots: () => Promise<readonly AttrTexts[]>;
 }
 
-/** Keeps the files that `gryphus usage` reads: what ended jobs used, and what our own daemons spent for it. */
+/** Keeps the files that `gryphus usage` reads: what ended jobs used, what our daemons spent for it, and the machines. */
 export class UsageKeeper {
   readonly #options: UsageKeeperOptions;
   readonly #files: UsageFiles;
@@ -37,6 +41,7 @@ export class UsageKeeper {
     const { queue } = this.#options;
     const today = dayOf(now);
     const spent = await this.#spent();
+    const seen = lookAtMachines(await this.#options.slots());
     const states = Object.entries((await queue.totals()).states);
     const count = (is: (state: string) => boolean) =>
       states.reduce((total, [state, jobs]) => total + (is(state) ? jobs : 0), 0);
@@ -59,7 +64,8 @@ export class UsageKeeper {
     );
     const local: Record<string, number> = { ...before.local };
     for (const [name, seconds] of spent) local[name] = (local[name] ?? 0) + seconds;
-    this.#files.write({ ...before, upTo: Math.max(before.upTo, now - MARGIN), hours, local });
+    const machines = withMachines(before.machines, seen);
+    this.#files.write({ ...before, upTo: Math.max(before.upTo, now - MARGIN), hours, local, machines });
     this.#files.prune();
   }
 

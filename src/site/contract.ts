@@ -192,6 +192,7 @@ export interface Chunk {
 export type Report = Read<typeof shapes.report>;
 export type Ending = Read<typeof shapes.ending>;
 export type SiteCause = Read<typeof shapes.siteCause>;
+export type PreemptedBy = Read<typeof shapes.preemptedBy>;
 export type Usage = Read<typeof shapes.usage>;
 
 export type FetchRequest = Read<typeof shapes.fetchRequest>;

@@ -107,6 +107,9 @@ export const siteCause = z.enum([
   'vanished',
 ]);
 
+/** On whose account the pool preempted it; `lease`: its worker heard nothing from us for too long. */
+export const preemptedBy = z.enum(['owner', 'policy', 'rank', 'priority', 'user', 'drain', 'lease']);
+
 export const usage = z.strictObject({
   userCpuSeconds: maybe(processorTime),
   systemCpuSeconds: maybe(processorTime),
@@ -123,6 +126,7 @@ const endedBySite = z.strictObject({
   yielded: maybe(z.literal(true)),
   /** The CheckpointPlatform on which the image that it left can go on. */
   platform: maybe(text),
+  by: maybe(preemptedBy),
 });
 
 /** How an attempt ended. */

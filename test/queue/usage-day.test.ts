@@ -6,8 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { reportOf, usageOf } from '../../src/client/usage.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import type { HistoryRecord } from '../../src/queue/history-types.ts';
-import { addRow, emptyDay, medianOf, rowOf, type UsageRow } from '../../src/queue/usage-day.ts';
+import { oneMorePreemption } from '../../src/job/preemptions.ts';
+import { addRow, emptyDay, medianOf, rowOf, type UsageDay, type UsageRow } from '../../src/queue/usage-day.ts';
 import { newUsage, UsageFiles } from '../../src/queue/usage-files.ts';
+import { lookAtMachines, withMachines } from '../../src/queue/usage-machines.ts';
 
 const DAY = 86_400;
 let dir: string;
@@ -56,7 +58,10 @@ describe('what an ended job used', () => {
       checkpoints: 2,
       restarts: 2,
       completed: 1,
+      preemptions: {},
     });
+    const ad = oneMorePreemption({ get: () => '"owner=2 rank=1"' }, 'owner');
+    expect(rowOf(job(7, 1000, ad))?.preemptions).toEqual({ owner: 3, rank: 1 });
     expect(rowOf(job(7, 1000, { JobUniverse: '7' }))).toBeUndefined();
     expect(rowOf(job(7, 1000, { GryphusPilot: '"p"' }))).toBeUndefined();
   });
@@ -120,7 +125,7 @@ describe("the days' files", () => {
     );
   });
 
-  it('of 400 days with many batches have less than 50 MB', () => {
+  it('of 400 days with many batches and machines have less than 50 MB', () => {
     const rows: UsageRow[] = [];
     for (let i = 0; i < 1000; i++) {
       const row = rowOf(
@@ -129,12 +134,45 @@ describe("the days' files", () => {
       if (row) addRow(rows, row);
     }
     const files = new UsageFiles(dir);
-    files.write({ ...emptyDay('2026-01-01'), rows, local: { redis: 1.23, scheduler: 4.56 } });
+    const many = new Map(
+      Array.from({ length: 1000 }, (_, i) => [
+        `node${i}.some.cluster.example.org (site${i})`,
+        { looks: 1440, open: 1234, cores: 1440 * 64, busy: 1234 * 64, suspended: 1234 },
+      ]),
+    );
+    const machines = withMachines({}, many);
+    expect(Object.values(machines).reduce((sum, { looks }) => sum + looks, 0)).toBe(1000 * 1440);
+    files.write({ ...emptyDay('2026-01-01'), rows, machines, local: { redis: 1.23, scheduler: 4.56 } });
+    expect(files.read('2026-01-01').machines).toEqual(machines);
     expect(400 * statSync(join(dir, 'usage/2026-01-01.json')).size).toBeLessThan(50e6);
     for (let i = 0; i < 401; i++) files.write(emptyDay(new Date(i * DAY * 1000).toISOString().slice(0, 10)));
     files.prune();
     expect(files.days()).toHaveLength(400);
   });
+});
+
+it('a machine is available while its owner lets it take jobs, and used while they run', () => {
+  const slot = (more: Record<string, string>) => ({
+    Machine: '"m"',
+    GryphusSite: '"local"',
+    TotalCpus: '4',
+    State: '"Unclaimed"',
+    ...more,
+  });
+  const own = (state: string) => slot({ PartitionableSlot: 'true', Cpus: '1', State: `"${state}"` });
+  const part = (state: string, activity: string, cpus: number) =>
+    slot({ State: `"${state}"`, Activity: `"${activity}"`, Cpus: String(cpus) });
+  const looks = [
+    [own('Unclaimed'), part('Claimed', 'Busy', 2), part('Preempting', 'Vacating', 1)],
+    [own('Owner'), part('Claimed', 'Suspended', 3)],
+    [own('Unclaimed')],
+    [own('Unknown'), part('Unknown', 'Idle', 1)],
+  ];
+  const machines = looks.reduce<UsageDay['machines']>((day, one) => withMachines(day, lookAtMachines(one)), {});
+  const [machine, ...others] = reportOf([{ ...emptyDay('2026-01-01'), machines }], 'owner').machines;
+  expect(others).toEqual([]);
+  expect(machine).toMatchObject({ name: 'm', hours: 3 / 60, coreHours: 12 / 60, availability: 2 / 3 });
+  expect([machine?.utilization, machine?.suspended]).toEqual([3 / 12, 3 / 12]);
 });
 
 it('leverage is the capacity for each second that our daemons spent', () => {

@@ -35,8 +35,48 @@ export function usageLines(report: UsageReport, by: UsageBy, width: Width): stri
     '',
     `Our daemons: ${local.map(({ daemon, seconds }) => `${daemon} ${seconds.toFixed(1)} s`).join(', ') || 'nothing measured yet'}`,
     `Checkpoints: ${all.checkpoints}${perHour}; suspensions: ${all.suspensions} (${all.suspendedHours.toFixed(2)} h); restarts: ${all.restarts}`,
+    ...(Object.keys(all.preemptions).length > 0 ? [`Preemptions: ${causes(all.preemptions)}`] : []),
     ...(busiest && busiest.jobs > 0
-      ? [`Longest queue: ${busiest.jobs.toFixed(1)} jobs on average, at ${String(busiest.hour).padStart(2, '0')} h UTC`]
+      ? [
+          `Longest queue: ${busiest.jobs.toFixed(1)} jobs on average, at ${String(busiest.hour).padStart(2, '0')} h UTC`,
+          ...hourLines(hours, width),
+        ]
       : []),
+    ...machineLines(report.machines, width),
   ];
+}
+
+/** `7 (owner 5, rank 2)` */
+function causes(preemptions: UsageSum['preemptions']): string {
+  const all = Object.entries(preemptions).sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  const sum = all.reduce((total, [, times]) => total + times, 0);
+  return `${sum} (${all.map(([cause, times]) => `${cause} ${times}`).join(', ')})`;
+}
+
+function hourLines(hours: UsageReport['hours'], width: Width): string[] {
+  const row = (name: string, of: (hour: UsageReport['hours'][number]) => number, from: number) => [
+    name,
+    ...hours.slice(from, from + 12).map((hour) => ` ${of(hour).toFixed(1)}`),
+  ];
+  return [0, 12].flatMap((from) => [
+    '',
+    ...tableLines(
+      ['Jobs by the hour', ...hours.slice(from, from + 12).map((_, i) => ` ${String(from + i).padStart(2, '0')}`)],
+      [row('Idle', ({ idle }) => idle, from), row('Running', ({ running }) => running, from)],
+      width,
+    ),
+  ]);
+}
+
+function machineLines(machines: UsageReport['machines'], width: Width): string[] {
+  if (machines.length === 0) return [];
+  const percent = (part: number) => `${(100 * part).toFixed(1)} %`;
+  const rows = machines.map((one) => [
+    one.name,
+    one.coreHours.toFixed(2),
+    percent(one.availability),
+    percent(one.utilization),
+    percent(one.suspended),
+  ]);
+  return ['', ...tableLines(['Machine', ' Core-hrs', ' Available', ' Used', ' Suspended'], rows, width)];
 }

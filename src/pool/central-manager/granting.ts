@@ -95,7 +95,9 @@ export class Granting {
       claim.promised = by;
       attempt.cancelling = 'vacate';
       const message = because === 'rank' ? 'its machine prefers another job' : `${by.owner} has a better user priority`;
-      later(() => ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', message }));
+      later(() =>
+        ports.toWorker(worker.instance, { t: 'cancel', key: attempt.key, how: 'vacate', message, by: because }),
+      );
     }
   }
 

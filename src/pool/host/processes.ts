@@ -7,6 +7,9 @@ export interface ProcessFacts {
   readonly rssKb: number;
   /** User and system time of the process and of the children that it waited for. */
   readonly cpuTicks: number;
+  /** The state of its first thread, as `R`, and how many threads it has. */
+  readonly state: string;
+  readonly threads: number;
 }
 
 /** The page size is 4 KiB on supported machines (x86_64, aarch64 with the usual kernels). */
@@ -14,12 +17,43 @@ const PAGE_KB = 4;
 
 /** All visible processes except zombies; empty on systems without /proc. */
 export function processes(): ProcessFacts[] {
-  return pids().flatMap((pid) => {
+  return factsOf(pids());
+}
+
+/** Those of these processes that exist and are not zombies. */
+export function factsOf(pids: readonly number[]): ProcessFacts[] {
+  return pids.flatMap((pid) => {
     const fields = statFields(pid);
     if (fields === undefined || fields[0] === 'Z') return [];
     const cpuTicks = fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
-    return [{ pid, session: Number(fields[3]), rssKb: Number(fields[21]) * PAGE_KB, cpuTicks }];
+    const [state = ''] = fields;
+    const threads = Number(fields[17]);
+    return [{ pid, session: Number(fields[3]), rssKb: Number(fields[21]) * PAGE_KB, cpuTicks, state, threads }];
   });
+}
+
+/** Of a process with more threads than this, so many are looked at, and stand for the others. */
+const SAMPLE = 16;
+
+/** How many of its threads the kernel counts in its load now: those that run or could run, and those in I/O. */
+export function loadOf({ pid, state, threads }: Pick<ProcessFacts, 'pid' | 'state' | 'threads'>): number {
+  if (threads <= 1) return isLoad(state) ? 1 : 0;
+  const tasks = tasksOf(pid);
+  const looked = tasks.slice(0, SAMPLE);
+  const active = looked.filter((task) => isLoad(statFields(`${pid}/task/${task}`)?.[0])).length;
+  return looked.length === 0 ? 0 : (active * tasks.length) / looked.length;
+}
+
+function isLoad(state: string | undefined): boolean {
+  return state === 'R' || state === 'D';
+}
+
+function tasksOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
 }
 
 /** Those whose real or effective user is this one, except zombies. */
@@ -128,7 +162,7 @@ function keyIn(environment: string): string | undefined {
 }
 
 /** The fields of /proc/PID/stat, starting with the state (field 3). */
-function statFields(pid: number): string[] | undefined {
+function statFields(pid: number | string): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
     return text.slice(text.lastIndexOf(')') + 2).split(' ');

@@ -15,7 +15,7 @@
  */
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
-import { ending, inputFile, oddOutput, program, stream } from '../../site/shapes.ts';
+import { ending, inputFile, oddOutput, preemptedBy, program, stream } from '../../site/shapes.ts';
 import { amount, amounts, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 
@@ -214,7 +214,12 @@ const fromCentralManager = z.discriminatedUnion('t', [
   /** Releases the claim; what is running under it continues. */
   message('release', { claim: text }),
   /** Ends it: as if it had never existed (`remove`), or so that it can continue elsewhere (`vacate`). */
-  message('cancel', { key, how: z.enum(['remove', 'vacate', 'if-not-started']), message: text }),
+  message('cancel', {
+    key,
+    how: z.enum(['remove', 'vacate', 'if-not-started']),
+    message: text,
+    by: maybe(preemptedBy),
+  }),
   z.strictObject({ t: z.enum(['suspend', 'resume']), key }),
   /** Deletes the attempts, whose results are home. Those still running are ended first. */
   message('forget', { keys }),

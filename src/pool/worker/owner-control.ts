@@ -17,12 +17,17 @@ import type { Run } from './run.ts';
 import type { WorkerMachine } from './worker-machine.ts';
 import type { FromWorker } from '../wire/wire.ts';
 
+interface Because {
+  readonly message: string;
+  readonly by: 'owner' | 'policy';
+}
+
 /** What the control asks the worker to do with a run. */
 export interface Orders {
   /** Stops all its processes (`still`), or lets them go on if its user does not want it stopped. */
   readonly hold: (run: Run, still: boolean) => void;
-  readonly vacate: (run: Run, message: string, mostSeconds: number) => void;
-  readonly kill: (run: Run, message: string) => void;
+  readonly vacate: (run: Run, because: Because, mostSeconds: number) => void;
+  readonly kill: (run: Run, because: Because) => void;
   readonly checkpoint: (run: Run) => boolean;
 }
 
@@ -182,7 +187,8 @@ export class OwnerControl {
     this.#lookedAt = this.#glancedAt = at;
     this.#presence = this.#watch.look(at, this.#options.machine.idleSources);
     const all = [...runs()];
-    const used = new Map(all.flatMap((run) => (run.phase === 'ended' ? [] : [[run.key, run.cpuSeconds] as const])));
+    const living = all.filter(({ phase }) => phase !== 'ended');
+    const used = new Map(living.map(({ key, cpuSeconds, load }) => [key, { seconds: cpuSeconds, tasks: load }]));
     this.#load = (this.#options.load ?? loadNow)(this.#own.note(used, at));
     this.#trackPresence(at);
     const battery = onBattery();
@@ -291,11 +297,12 @@ export class OwnerControl {
     else if (does === 'kill') orders.kill(run, this.#because(scope));
   }
 
-  #because({ now }: PolicyScope): string {
-    if (this.#options.machine.off(Date.now() / 1000)) return 'the owner of its machine took it out of the pool';
-    return this.#presentSince === undefined
-      ? "its machine's policy preempted it"
-      : `the owner of its machine is back since ${clock(Math.min(now, this.#presentSince))}`;
+  #because({ now }: PolicyScope): Because {
+    if (this.#options.machine.off(Date.now() / 1000))
+      return { by: 'owner', message: 'the owner of its machine took it out of the pool' };
+    if (this.#presentSince === undefined) return { by: 'policy', message: "its machine's policy preempted it" };
+    const since = clock(Math.min(now, this.#presentSince));
+    return { by: 'owner', message: `the owner of its machine is back since ${since}` };
   }
 
   #moveMachine(to: SlotState | undefined, at: number): boolean {

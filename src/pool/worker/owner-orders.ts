@@ -11,8 +11,8 @@ import { suspend } from './suspending.ts';
 export function ownerOrders(means: () => Pick<StartdOptions, 'owner' | 'say'>): Orders {
   return {
     hold: (run, still) => suspend(run, still, 'owner', means()),
-    vacate: (run, message, mostSeconds) => stop(run, evicted(message), mostSeconds),
-    kill: (run, message) => stopNow(run, evicted(message)),
+    vacate: (run, { message, by }, mostSeconds) => stop(run, evicted(message, by), mostSeconds),
+    kill: (run, { message, by }) => stopNow(run, evicted(message, by)),
     checkpoint,
   };
 }

@@ -1,4 +1,4 @@
-import { processes, processesOf } from '../host/processes.ts';
+import { factsOf, loadOf, type ProcessFacts, processes, processesOf } from '../host/processes.ts';
 import { newFiles } from './results.ts';
 import type { Run } from './run.ts';
 import type { FromWorker, OutputFile } from '../wire/wire.ts';
@@ -49,16 +49,18 @@ export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: 
   }
 }
 
-/** Records each run's peak memory; returns the runs that exceed their slot's memory, with what they use. */
+/** Records each run's peak memory, its processor time and its load; returns the runs that exceed their slot's memory, with what they use. */
 export function lookAtMemory(runs: Iterable<Run>): { readonly run: Run; readonly usedMb: number }[] {
   const running = [...runs].filter((run) => run.phase === 'running' || run.phase === 'suspended');
   if (running.length === 0) return [];
   // For runs whose cgroup has memory accounting, no processes need to be examined.
   const known = new Map(running.flatMap((run) => held(run)));
   const others = running.filter(({ key }) => !known.has(key));
-  for (const [run, { rssKb, cpuTicks }] of others.length === 0 ? [] : usedBy(others)) {
+  for (const [run, { rssKb, cpuTicks, all }] of others.length === 0 ? [] : usedBy(others)) {
     known.set(run.key, rssKb);
-    if (!run.group) run.cpuSeconds = cpuTicks / TICKS;
+    if (run.group) continue;
+    run.cpuSeconds = cpuTicks / TICKS;
+    run.load = loadOfAll(run, all);
   }
   return running.flatMap((run) => {
     const rssKb = known.get(run.key) ?? 0;
@@ -76,28 +78,36 @@ const TICKS = 100;
 function held(run: Run): [string, number][] {
   const usage = run.group?.usage();
   if (usage) run.cpuSeconds = usage.userSeconds + usage.systemSeconds;
+  if (run.group) run.load = loadOfAll(run, factsOf(run.group.pids()));
   const kb = run.joinedLate ? undefined : usage?.heldKb;
   return kb === undefined ? [] : [[run.key, kb]];
+}
+
+/** What is suspended is no load, though processes in a frozen cgroup look as if they waited for a disk. */
+function loadOfAll({ phase }: Run, all: readonly ProcessFacts[]): number {
+  return phase === 'suspended' ? 0 : all.reduce((sum, one) => sum + loadOf(one), 0);
 }
 
 interface Used {
   readonly rssKb: number;
   readonly cpuTicks: number;
+  readonly all: readonly ProcessFacts[];
 }
 
-const NONE: Used = { rssKb: 0, cpuTicks: 0 };
+const NONE: Used = { rssKb: 0, cpuTicks: 0, all: [] };
 
-/** The resident memory of the runs' processes, in KB, and their processor time. */
+/** The runs' processes, with their resident memory, in KB, and processor time. */
 function usedBy(runs: readonly Run[]): [Run, Used][] {
   // A container's processes are in other sessions, and are identified by the key in their environment.
   const contained = new Set<string>(runs.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
   const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
   const sums = new Map<number | string, Used>();
-  for (const { pid, session, rssKb, cpuTicks } of processes()) {
-    const whose = keys.get(pid) ?? session;
-    if (pid === whose) continue;
-    const sum = sums.get(whose) ?? NONE;
-    sums.set(whose, { rssKb: sum.rssKb + rssKb, cpuTicks: sum.cpuTicks + cpuTicks });
+  const shells = new Set(runs.map(({ shell }) => shell?.pid));
+  for (const one of processes()) {
+    const whose = keys.get(one.pid) ?? one.session;
+    if (one.pid === whose || (typeof whose === 'number' && !shells.has(whose))) continue;
+    const { rssKb, cpuTicks, all } = sums.get(whose) ?? NONE;
+    sums.set(whose, { rssKb: rssKb + one.rssKb, cpuTicks: cpuTicks + one.cpuTicks, all: [...all, one] });
   }
   return runs.map((run) => {
     const whose = contained.has(run.key) ? run.key : run.shell?.pid;

@@ -55,6 +55,8 @@ export class Run {
   peakRssKb = 0;
   /** Processor time used so far, in seconds, as of the last look. */
   cpuSeconds = 0;
+  /** How much of the machine's load it was at the last look. */
+  load = 0;
   timers: NodeJS.Timeout[] = [];
   /** Writes its image, and ends it with it (`kill`). Resolves with what prevented it. */
   save: ((kill: boolean) => Promise<string | undefined>) | undefined;

@@ -166,7 +166,7 @@ export class Startd {
     this.#draining = message;
     this.#giveBack(this.#claims.dropWaiting(), message);
     if (!now) return;
-    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message));
+    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message, 'drain'));
   }
 
   /**
@@ -374,7 +374,7 @@ export class Startd {
     this.#options.say({ t: 'gone', key, why, message });
   }
 
-  #cancel({ key, how, message }: Cancel): void {
+  #cancel({ key, how, message, by = 'user' }: Cancel): void {
     const run = this.#runs.get(key);
     if (!run) {
       this.#claims.unwait(key);
@@ -386,7 +386,7 @@ export class Startd {
       return;
     }
     if (how === 'if-not-started') return this.#tell(run);
-    stop(run, how === 'vacate' ? evicted(message) : cancelled(message));
+    stop(run, how === 'vacate' ? evicted(message, by) : cancelled(message));
   }
 
   #forget(key: AttemptKey): void {

@@ -1,4 +1,4 @@
-import type { Ending } from '../../site/contract.ts';
+import type { Ending, PreemptedBy } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
 import { wantsCheckpoint } from './checkpoint.ts';
@@ -27,7 +27,7 @@ export function stop(run: Run, ending: Ending, mostSeconds = Number.POSITIVE_INF
   const { save, saving = Promise.resolve() } = run;
   run.saving = saving.then(() => save(true)).then((trouble) => {
     if (trouble === undefined || run.phase === 'ended' || run.dir.exit()) return;
-    run.decided = evicted(`${messageOf(ending)} (not checkpointed: ${trouble})`);
+    run.decided = withTrouble(ending, trouble);
     decide(run, run.decided);
     ask(run, mostSeconds);
   });
@@ -40,8 +40,9 @@ function isEviction({ how }: Ending): boolean {
   return how.kind === 'by-site' && how.cause === 'preempted';
 }
 
-function messageOf({ how }: Ending): string {
-  return how.kind === 'by-site' ? how.message : '';
+function withTrouble(ending: Ending, trouble: string): Ending {
+  const { how } = ending;
+  return how.kind === 'by-site' ? { how: { ...how, message: `${how.message} (not checkpointed: ${trouble})` } } : ending;
 }
 
 function ask(run: Run, mostSeconds: number): void {
@@ -82,7 +83,7 @@ function decide(run: Run, ending: Ending): boolean {
 export function endLeases(runs: Iterable<Run>, seconds: number): void {
   for (const run of runs) {
     if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
-      stop(run, evicted("its worker did not hear from the agent for the job's whole lease"));
+      stop(run, evicted("its worker did not hear from the agent for the job's whole lease", 'lease'));
   }
 }
 
@@ -164,8 +165,8 @@ export class Sweeper {
   }
 }
 
-export function evicted(message: string): Ending {
-  return { how: { kind: 'by-site', cause: 'preempted', message } };
+export function evicted(message: string, by: PreemptedBy): Ending {
+  return { how: { kind: 'by-site', cause: 'preempted', message, by } };
 }
 
 export function cancelled(message: string): Ending {

@@ -59,9 +59,13 @@ it('the smallest idle time wins, and nothing seen is never idle for ever', () =>
   expect(new IdleWatch([source('a', false)], 0).look(99).keyboard).toBeUndefined();
 });
 
-it("the own part of the load follows the jobs' processor time", () => {
-  const load = new OwnLoad();
-  let value = 0;
-  for (let at = 0; at <= 600; at += 5) value = load.note(new Map([['a', 2 * at]]), at);
-  expect(value).toBeCloseTo(2, 1);
+it("the own part of the load is the jobs' processor time, and their tasks that wait for a processor", () => {
+  const after = (seconds: number, tasks: number) => {
+    const load = new OwnLoad();
+    let value = 0;
+    for (let at = 0; at <= 600; at += 5) value = load.note(new Map([['a', { seconds: seconds * at, tasks }]]), at);
+    return value;
+  };
+  expect(after(2, 0)).toBeCloseTo(2, 1);
+  expect(after(0.5, 3)).toBeCloseTo(3, 1);
 });

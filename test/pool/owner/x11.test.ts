@@ -1,10 +1,16 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { X11 } from '../../../src/pool/owner/idle/x11.ts';
 import { until } from '../../agent/agent.ts';
+import { RealReturns } from './real-returns.ts';
+import { SLOW } from '../../slow.ts';
+import { Stations, stopped, ticksOf } from './stations.ts';
 
 const DISPLAY = `:${90 + (process.pid % 500)}`;
+const press = () => execFileSync('xdotool', ['key', 'a'], { env: { ...process.env, DISPLAY } });
+/** How long owners come and go. */
+const RETURNS_MS = 150_000;
 let server: ChildProcess;
 
 beforeAll(async () => {
@@ -23,9 +29,67 @@ it('an X display tells within two seconds that somebody pressed a key', async ()
   await until('two idle seconds', () => (idle() ?? 0) > 2 || undefined);
   const before = heard;
   const at = performance.now();
-  execFileSync('xdotool', ['key', 'a'], { env: { ...process.env, DISPLAY } });
+  press();
   await until('the key to be seen', () => (idle() ?? 9) < 1 || undefined);
   expect(performance.now() - at).toBeLessThan(2000);
   expect(heard).toBeGreaterThan(before);
   x11.close();
+});
+
+describe.runIf(SLOW)('the owner of one of two machines, at an X display', () => {
+  const stations = new Stations();
+  beforeAll(
+    () =>
+      stations.open(
+        'policy = "hunter"\nidle_sources = ["X11"]\npreempt = \'Activity == "Suspended" && ActivityTimer >= 4\'\n[pool.attributes]\nStartIdleTime = 2\nKeyboardBusy = "KeyboardIdle < 2"\nHighLoad = 1000.0\nBackgroundLoad = 1000.0\n',
+      ),
+    120_000,
+  );
+  afterAll(() => stations.close());
+
+  it('stops the job within 2 s of a key, and after some seconds it goes on at the other machine', async () => {
+    const cluster = await stations.forever('while :; do :; done & while :; do :; done');
+    const key = await stations.runsAt(cluster, 'local');
+    const keys = setInterval(press, 300);
+    const at = Date.now();
+    press();
+    try {
+      const took = (await stopped(key)) - at;
+      expect(took).toBeLessThan(2000);
+      const before = ticksOf(key);
+      const suspended = await stations.moved(key, 'suspended');
+      expect(suspended - at).toBeLessThan(2000);
+      expect(ticksOf(key)).toBe(before);
+      const vacated = await stations.moved(key, 'vacating');
+      expect(vacated - suspended).toBeGreaterThan(2900);
+      await stations.runsAt(cluster, 'other');
+      expect(Date.now() - vacated).toBeLessThan(10_000);
+      expect((await stations.ads(cluster))[0]).toMatchObject({ TotalSuspensions: 1, NumJobStarts: 2 });
+      process.stderr.write(`stopped after ${took} ms, elsewhere after ${Date.now() - vacated} ms\n`);
+    } finally {
+      clearInterval(keys);
+    }
+  }, 120_000);
+});
+
+describe.runIf(SLOW)('owners who return at random, and daemons that are killed', () => {
+  const stations = new Stations();
+  beforeAll(
+    () =>
+      stations.open(
+        'policy = "hunter"\nidle_sources = ["X11"]\npreempt = \'Activity == "Suspended" && ActivityTimer >= 2\'\n[pool.attributes]\nStartIdleTime = 1\nKeyboardBusy = "KeyboardIdle < 1"\nHighLoad = 1000.0\nBackgroundLoad = 1000.0\n',
+        2,
+      ),
+    120_000,
+  );
+  afterAll(() => stations.close());
+
+  it('lose no job, run none twice, resume none under their hands, and lose no work', async () => {
+    const world = new RealReturns(stations, press, 1988);
+    await world.run(RETURNS_MS);
+    process.stderr.write(`${JSON.stringify(world.counted)}\n`);
+    expect(world.wrong).toEqual([]);
+    for (const count of ['suspended', 'vacated', 'workerDeaths', 'managerDeaths'] as const)
+      expect(world.counted[count], count).toBeGreaterThan(0);
+  }, 400_000);
 });
