@@ -27,6 +27,10 @@ function pbs(command: string, answer: Spoken['answer']): Spoken {
   return { answer, error: (line) => `${command}: ${line}`, version };
 }
 
+function plain(command: string, answer: Spoken['answer']): Spoken {
+  return { answer, error: (line) => `gryphus: ${command}: ${line}`, version: NO_VERSION };
+}
+
 function sge(answer: Spoken['answer']): Spoken {
   return { answer, error: (line) => line, version: NO_VERSION };
 }
@@ -44,6 +48,9 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   scontrol: slurm('scontrol', withAgent(async (g, words, write) => (await import('./scontrol.ts')).scontrol(g, words, write))),
   sinfo: slurm('sinfo', withAgent(async (g, words, write) => (await import('./sinfo.ts')).sinfo(g, words, write))),
   srun: slurm('srun', async (words) => (await import('./srun.ts')).srun(words)),
+  'snakemake-submit': plain('submit', withAgent(async (g, ...to) => (await import('./snakemake.ts')).snakemakeSubmit(g, ...to))),
+  'snakemake-status': plain('status', withAgent(async (g, words, write) => (await import('./snakemake.ts')).snakemakeStatus(g, words, write))),
+  'snakemake-cancel': plain('cancel', withAgent(async (g, words, _, warn) => (await import('./scancel.ts')).scancel(g, words, warn))),
   'pbs-qsub': pbs('qsub', withAgent(async (g, ...to) => (await import('./qsub.ts')).pbsQsub(g, ...to))),
   'pbs-qstat': pbs('qstat', withAgent(async (g, ...to) => (await import('./pbs-qstat.ts')).pbsQstat(g, ...to))),
   'pbs-qdel': pbs('qdel', withAgent(async (g, words, _, warn) => (await import('./pbs-act.ts')).pbsAct(g, 'qdel', words, warn))),
