@@ -81,19 +81,18 @@ function withAgent(
   };
 }
 
-/**
- * Speaks as another system's command of this name. Returns the words of our own command line that do what one of
- * HTCondor's commands does.
- */
-export async function speak(command: string, words: readonly string[]): Promise<readonly string[] | undefined> {
+/** The words of our own command line that do what one of HTCondor's commands does, if one does. */
+export function ownWords(command: string, words: readonly string[]): readonly string[] | undefined {
+  const own = words[0] === '-version' ? undefined : CONDOR[command];
+  return own && [...own, ...words];
+}
+
+/** Speaks as another system's command of this name. */
+export async function speak(command: string, words: readonly string[]): Promise<void> {
   const write = (text: string) => void process.stdout.write(text);
   const warn = (text: string) => void process.stderr.write(text);
-  const own = CONDOR[command];
-  if (own !== undefined) {
-    if (words[0] !== '-version') return [...own, ...words];
-    write((await import('./condor.ts')).CONDOR_VERSION);
-    return undefined;
-  }
+  // Of these, only the version is asked here.
+  if (command in CONDOR) return write((await import('./condor.ts')).CONDOR_VERSION);
   const spoken = SPOKEN[command];
   if (spoken === undefined) throw new GryphusError('usage', `There is no command '${command}'.`);
   try {
@@ -104,5 +103,4 @@ export async function speak(command: string, words: readonly string[]): Promise<
     for (const line of thrown.message.split('\n')) warn(`${spoken.error(line)}\n`);
     process.exitCode = thrown instanceof Refused ? thrown.status : 1;
   }
-  return undefined;
 }

@@ -15,7 +15,7 @@ export function slurmDocument(plugin: 'openapi/v0.0.38' | 'openapi/dbv0.0.38', j
 }
 
 /** A job of `squeue --json`. */
-export function squeueJson(job: SlurmJob, now: number): object {
+export function squeueJson(job: SlurmJob): object {
   const { out, error } = outputPaths(job);
   const [code = 0, signal = 0] = job.exit.split(':').map(Number);
   return {
@@ -68,7 +68,6 @@ export function squeueJson(job: SlurmJob, now: number): object {
     user_id: process.getuid?.() ?? 0,
     user_name: job.user,
     current_working_directory: job.directory,
-    run_time: elapsed(job, now),
   };
 }
 

@@ -39,12 +39,7 @@ export async function squeue(
   if (named !== undefined && seen === 0) await mustExist(gryphus, jobs ?? '');
   const order = ordered(found, values.get('sort') ?? '', now);
   if (values.has('json')) {
-    write(
-      slurmDocument(
-        'openapi/v0.0.38',
-        order.map((job) => squeueJson(job, now)),
-      ),
-    );
+    write(slurmDocument('openapi/v0.0.38', order.map(squeueJson)));
     return 0;
   }
   const rows = values.has('array') ? order : joined(order);
