@@ -30,6 +30,20 @@ const fresh = join(root, `dist.${process.pid}.new`);
 const old = join(root, `dist.${process.pid}.old`);
 const ASSETS = ['.sh', '.lua', '.awk', '.py', '.mjs'];
 
+/** What a listing command loads and compiles, without an agent. */
+const WARM_UP = `export async function warmUp() {
+  const { Gryphus } = await import('./index.js');
+  await Gryphus.open({ start: false }).catch(() => undefined);
+  const job = { id: { cluster: 1, proc: 0 }, ad: new Map([['JobStatus', '1'], ['Owner', '"x"']]) };
+  const agent = { async *queryChunks() { yield [job]; }, async *jobs() { yield job; } };
+  const { squeue } = await import('./commands/compat/squeue.js');
+  const { sacct } = await import('./commands/compat/sacct.js');
+  await squeue(agent, ['-S', 'i'], () => undefined);
+  await sacct(agent, ['-P', '-j', '1'], () => undefined);
+  await import('./commands/compat/sbatch.js');
+  await import('./commands/compat/scancel.js');
+}`;
+
 try {
   process.exitCode = await make();
 } finally {
@@ -94,19 +108,13 @@ function common() {
   };
 }
 
-/**
- * dist/cli/: the commands and everything they load, in one file that is run from a code cache; dist/dag-cli/: the DAG
- * manager.
- */
-async function bundle() {
-  const cli = join(fresh, 'cli');
-  const commands = await build({
+/** dist/<name>/: this program and everything it loads, in one file that is run from a code cache. */
+async function bundleCached(name, contents) {
+  const dir = join(fresh, name);
+  const { metafile } = await build({
     ...common(),
-    stdin: {
-      contents: "export { main } from './commands/main.js'; export * from './commands/registry.js';",
-      resolveDir: fresh,
-    },
-    outfile: join(cli, 'bundle.js'),
+    stdin: { contents, resolveDir: fresh },
+    outfile: join(dir, 'bundle.js'),
     format: 'cjs',
     // A script from the code cache has no import() of its own.
     supported: { 'dynamic-import': false },
@@ -114,9 +122,20 @@ async function bundle() {
     banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
   });
   // A file of one-byte characters is read faster.
-  const text = readFileSync(join(cli, 'bundle.js'), 'utf8');
+  const text = readFileSync(join(dir, 'bundle.js'), 'utf8');
   const ascii = text.replaceAll(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  writeFileSync(join(cli, 'bundle.js'), ascii);
+  writeFileSync(join(dir, 'bundle.js'), ascii);
+  writeFileSync(join(dir, 'NOTICES.txt'), noticesOf(metafile, root));
+  copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(dir, 'load.js'));
+  writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
+}
+
+/**
+ * dist/cli/: the command line; dist/compat-cli/: the commands of other systems; dist/dag-cli/: the DAG manager.
+ */
+async function bundle() {
+  await bundleCached('cli', "export { main } from './commands/main.js'; export * from './commands/registry.js';");
+  await bundleCached('compat-cli', `export { main } from './commands/compat/main.js'; ${WARM_UP}`);
   // There is one process for each DAG and sub-DAG, so its start-up time matters.
   const dag = await build({
     ...common(),
@@ -128,32 +147,37 @@ async function bundle() {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
   });
-  writeFileSync(join(cli, 'NOTICES.txt'), noticesOf(commands.metafile, root));
   writeFileSync(join(fresh, 'dag-cli/NOTICES.txt'), noticesOf(dag.metafile, root));
-  copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(cli, 'load.js'));
-  writeFileSync(join(cli, 'registry.js'), "module.exports = require('./load.js');\n");
-  for (const dir of ['cli', 'bin']) writeFileSync(join(fresh, dir, 'package.json'), '{ "type": "commonjs" }\n');
+  writeFileSync(join(fresh, 'cli/registry.js'), "module.exports = require('./load.js');\n");
+  writeFileSync(join(fresh, 'bin/package.json'), '{ "type": "commonjs" }\n');
   const bin = join(fresh, 'bin/gryphus.js');
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  // The version, in oclif's words, is told without loading the command line.
+  // The version, in oclif's words, is told without loading the command line. Most of HTCondor's commands are our own.
   const start = `const words = process.argv.slice(2);
 if (words.length === 1 && words[0] === '--version')
   process.stdout.write(\`gryphus/${version} \${process.platform}-\${process.arch} node-\${process.version}\\n\`);
+else if (words[0] === 'compat' && words[1] === 'speak' && !/^condor_/.test(words[2]))
+  require('../compat-cli/load.js').main(words.slice(2));
 else require('../cli/load.js').main(words);`;
   writeFileSync(bin, `#!/usr/bin/env node\n'use strict';\n${needNode}\n${start}\n`);
   chmodSync(bin, 0o755);
 }
 
-/** The code cache of the command line, after commands that load what most commands load. They start no daemon. */
+/** The code caches, after commands that load what most commands load. They start no daemon. */
 function warmUp(built) {
-  const home = mkdtempSync(join(tmpdir(), 'gryphus-build-'));
   const commands = [
     ['status', '--json'],
     ['q', '--help'],
     ['submit', '--dry-run', '-'],
   ];
-  const text = `const { main, keep } = require(${JSON.stringify(join(built, 'cli/load.js'))});
-(async () => { for (const words of ${JSON.stringify(commands)}) await main(words); keep(); process.exit(0); })();`;
+  keepCache(join(built, 'cli/load.js'), `for (const words of ${JSON.stringify(commands)}) await main(words);`);
+  keepCache(join(built, 'compat-cli/load.js'), 'await warmUp();');
+}
+
+function keepCache(loader, work) {
+  const home = mkdtempSync(join(tmpdir(), 'gryphus-build-'));
+  const text = `const { main, warmUp, keep } = require(${JSON.stringify(loader)});
+(async () => { ${work} keep(); process.exit(0); })();`;
   const { status, stderr } = spawnSync(process.execPath, ['-e', text], {
     env: { PATH: process.env.PATH, HOME: home, GRYPHUS_HOME: home },
     input: 'executable = /bin/true\ntransfer_executable = false\nqueue\n',
@@ -161,7 +185,7 @@ function warmUp(built) {
   });
   rmSync(home, { recursive: true, force: true });
   // Without it the command line starts too, but more slowly.
-  if (status !== 0) process.stderr.write(`The command line has no code cache: ${stderr}\n`);
+  if (status !== 0) process.stderr.write(`${loader} has no code cache: ${stderr}\n`);
 }
 
 /** dist/worker.mjs: the pool's worker in one file that needs nothing but Node and can be sent to any site. */

@@ -8,6 +8,7 @@ import { condorHabits, type Flagged } from './argv.ts';
 import { hasColours } from './show/colour.ts';
 import { errorText } from './show/error.ts';
 import { commandFor, synonymFor } from './other-words.ts';
+import { ownStreams } from './streams.ts';
 import { type TypedCommand, usageError } from './usage-error.ts';
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -15,23 +16,14 @@ const root = resolve(here, '../..');
 
 /** Runs the command line, from its words to the exit status. */
 export async function main(words: readonly string[]): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) {
-    // Must come before oclif's own listener, which throws.
-    stream.prependListener('error', (error: NodeJS.ErrnoException) => {
-      // The reader has gone: `gryphus q | head` is not a failure.
-      if (error.code === 'EPIPE') process.exit(process.exitCode ?? 0);
-      if (stream === process.stdout)
-        process.stderr.write(`gryphus: standard output cannot be written: ${error.message}\n`);
-      process.exit(74);
-    });
-  }
-  process.once('SIGINT', () => process.exit(130));
-  process.once('SIGTERM', () => process.exit(143));
+  ownStreams();
   const { CHOICE, COMMANDS } = await import('./registry.ts');
   try {
     // What `compat install` writes; their options are not those of this command line.
-    const own = words[0] === 'compat' && words[1] === 'speak' ? await speakFor(words.slice(2)) : words;
-    if (own === undefined) return;
+    const [first, second, command = '', ...rest] = words;
+    const speaks = first === 'compat' && second === 'speak';
+    const own = speaks ? (await import('./compat/run.ts')).ownWords(command, rest) : words;
+    if (own === undefined) return await (await import('./compat/run.ts')).speak(command, rest);
     const argv = condorHabits(own, COMMANDS);
     checkCommand(argv, Object.keys(COMMANDS));
     for (const id of chosenBy(argv, COMMANDS)) CHOICE[id] = COMMANDS[id];
@@ -54,11 +46,6 @@ function chosenBy<Id extends string>(argv: readonly string[], commands: Readonly
 const CONCERNS_ALL: ReadonlySet<string> = new Set(['--help', 'help']);
 /** The commands that others run. */
 const CALLED: Readonly<Record<string, readonly string[]>> = { q: ['why'], 'site:add': ['site:test'] };
-
-async function speakFor([command = '', ...words]: readonly string[]): Promise<readonly string[] | undefined> {
-  const { speak } = await import('./compat/run.ts');
-  return speak(command, words);
-}
 
 async function load(): Promise<Config> {
   const { version, description } = ownPackage(root);

@@ -4,6 +4,7 @@ import { Api } from './api.ts';
 import { ClassadEval } from './classad/eval.ts';
 import { Completion } from './completion.ts';
 import { CompatInstall } from './compat/install.ts';
+import { CompatProfile } from './compat/profile.ts';
 import { ConfigCommand } from './config.ts';
 import { CredList } from './cred/list.ts';
 import { CredMyproxy } from './cred/myproxy.ts';
@@ -109,6 +110,7 @@ export const COMMANDS = {
   'cred:myproxy': CredMyproxy,
   'alarm:test': AlarmTest,
   'compat:install': CompatInstall,
+  'compat:profile': CompatProfile,
   config: ConfigCommand,
   up: Up,
   down: Down,

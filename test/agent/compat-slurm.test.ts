@@ -1,9 +1,16 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
 import { TestAgent, until } from './agent.ts';
 import { call } from './said.ts';
+
+/** Fields of `--Format` that do not depend on where the job runs. */
+const LONG =
+  'jobid:8,name:.8,statecompact:3,state:10,timelimit,numnodes,numcpus,cpus-per-task,arraytaskid,comment,restartcnt,batchflag,stdin:12';
+
+const JOBS = z.object({ jobs: z.array(z.record(z.string(), z.unknown())) });
 
 describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { timeout: 120_000 }, () => {
   let agent: TestAgent;
@@ -22,6 +29,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
   const ours = (command: string, ...args: string[]) => call(agent, {}, join(agent.dir, 'bin', command), args);
 
   it('submit, list and end jobs with the same output and exit status', async () => {
+    const long: string[] = [];
     for (const speak of [real, ours]) {
       const gate = join(agent.dir, speak === real ? 'real' : 'ours');
       const first = await speak(
@@ -58,6 +66,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
         ' JOBID|      NAME|ST|STATE|NODES|CPUS|TIME_LIMIT\n     1|     named| R|RUNNING|1|1|5:00\n' +
           '     2|      wrap|PD|PENDING|1|1|5:00\n',
       );
+      long.push((await speak('squeue', '-S', 'i', '-O', LONG)).stdout);
       expect((await speak('squeue', '-h', '-j', '2', '-o', '%r')).stdout).toBe('Dependency\n');
       expect(await speak('squeue', '-j', '99')).toEqual({
         code: 1,
@@ -71,7 +80,44 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       });
       expect(await speak('scancel', '2')).toEqual({ code: 0, stdout: '', stderr: '' });
       await until('an empty queue', async () => ((await speak('squeue', '-h')).stdout === '' ? true : undefined));
+      const ended = (await speak('squeue', '-t', 'FAILED', '-h', '-O', 'jobid:4,state:10,exit_code:4')).stdout;
+      expect(ended).toBe('1   FAILED    768 \n');
     }
+    expect(long[1]).toBe(long[0]);
+  });
+
+  it('describe a job with the same fields in the same order, and in JSON with the same types', async () => {
+    const names = (text: string) => [...text.matchAll(/(?:^| +)([\w/:]+)=/gm)].map(([, name]) => name);
+    const [theirs, mine] = [await real('scontrol', 'show', 'job', '1'), await ours('scontrol', 'show', 'job', '1')];
+    expect(names(mine.stdout)).toEqual(names(theirs.stdout));
+    expect(mine.stdout.endsWith('\n   \n\n')).toBe(theirs.stdout.endsWith('\n   \n\n'));
+    const job = async (speak: typeof real) => {
+      const document = JOBS.parse(JSON.parse((await speak('squeue', '--json', '-t', 'all')).stdout));
+      return document.jobs.find(({ job_id }) => job_id === 1) ?? {};
+    };
+    const [real1, ours1] = [await job(real), await job(ours)];
+    const kind = (value: unknown) => (Array.isArray(value) ? 'array' : typeof value);
+    for (const [name, value] of Object.entries(ours1)) {
+      if (value !== null && real1[name] !== null) expect([name, kind(value)]).toEqual([name, kind(real1[name])]);
+    }
+    for (const name of ['job_id', 'job_state', 'exit_code', 'name', 'time_limit', 'cpus', 'node_count', 'user_name'])
+      expect([name, ours1[name]]).toEqual([name, real1[name]]);
+  });
+
+  it('name an option or a field that is not known', async () => {
+    for (const [command, ...words] of [
+      ['squeue', '--nosuch'],
+      ['squeue', '-O', 'nosuch'],
+      ['squeue', '-o', '%Y'],
+      ['sacct', '-o', 'nosuch'],
+      ['sinfo', '-o', '%q'],
+      ['scontrol', 'show', 'nosuch'],
+    ] as const) {
+      const { code, stderr } = await ours(command, ...words);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/nosuch|%Y|%q/)]);
+    }
+    expect((await ours('scontrol', 'show', 'hostnames', 'n[08-10,3],x')).stdout).toBe('n08\nn09\nn10\nn3\nx\n');
+    expect((await ours('scontrol', 'show', 'config')).stdout).toMatch(/^SchedulerTimeSlice +(= 5 sec)$/m);
   });
 
   it('refuse in the same way', async () => {

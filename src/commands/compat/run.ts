@@ -27,6 +27,10 @@ function pbs(command: string, answer: Spoken['answer']): Spoken {
   return { answer, error: (line) => `${command}: ${line}`, version };
 }
 
+function plain(command: string, answer: Spoken['answer']): Spoken {
+  return { answer, error: (line) => `gryphus: ${command}: ${line}`, version: NO_VERSION };
+}
+
 function sge(answer: Spoken['answer']): Spoken {
   return { answer, error: (line) => line, version: NO_VERSION };
 }
@@ -44,6 +48,9 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   scontrol: slurm('scontrol', withAgent(async (g, words, write) => (await import('./scontrol.ts')).scontrol(g, words, write))),
   sinfo: slurm('sinfo', withAgent(async (g, words, write) => (await import('./sinfo.ts')).sinfo(g, words, write))),
   srun: slurm('srun', async (words) => (await import('./srun.ts')).srun(words)),
+  'snakemake-submit': plain('submit', withAgent(async (g, ...to) => (await import('./snakemake.ts')).snakemakeSubmit(g, ...to))),
+  'snakemake-status': plain('status', withAgent(async (g, words, write) => (await import('./snakemake.ts')).snakemakeStatus(g, words, write))),
+  'snakemake-cancel': plain('cancel', withAgent(async (g, words, _, warn) => (await import('./scancel.ts')).scancel(g, words, warn))),
   'pbs-qsub': pbs('qsub', withAgent(async (g, ...to) => (await import('./qsub.ts')).pbsQsub(g, ...to))),
   'pbs-qstat': pbs('qstat', withAgent(async (g, ...to) => (await import('./pbs-qstat.ts')).pbsQstat(g, ...to))),
   'pbs-qdel': pbs('qdel', withAgent(async (g, words, _, warn) => (await import('./pbs-act.ts')).pbsAct(g, 'qdel', words, warn))),
@@ -74,19 +81,18 @@ function withAgent(
   };
 }
 
-/**
- * Speaks as another system's command of this name. Returns the words of our own command line that do what one of
- * HTCondor's commands does.
- */
-export async function speak(command: string, words: readonly string[]): Promise<readonly string[] | undefined> {
+/** The words of our own command line that do what one of HTCondor's commands does, if one does. */
+export function ownWords(command: string, words: readonly string[]): readonly string[] | undefined {
+  const own = words[0] === '-version' ? undefined : CONDOR[command];
+  return own && [...own, ...words];
+}
+
+/** Speaks as another system's command of this name. */
+export async function speak(command: string, words: readonly string[]): Promise<void> {
   const write = (text: string) => void process.stdout.write(text);
   const warn = (text: string) => void process.stderr.write(text);
-  const own = CONDOR[command];
-  if (own !== undefined) {
-    if (words[0] !== '-version') return [...own, ...words];
-    write((await import('./condor.ts')).CONDOR_VERSION);
-    return undefined;
-  }
+  // Of these, only the version is asked here.
+  if (command in CONDOR) return write((await import('./condor.ts')).CONDOR_VERSION);
   const spoken = SPOKEN[command];
   if (spoken === undefined) throw new GryphusError('usage', `There is no command '${command}'.`);
   try {
@@ -97,5 +103,4 @@ export async function speak(command: string, words: readonly string[]): Promise<
     for (const line of thrown.message.split('\n')) warn(`${spoken.error(line)}\n`);
     process.exitCode = thrown instanceof Refused ? thrown.status : 1;
   }
-  return undefined;
 }

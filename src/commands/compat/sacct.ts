@@ -1,11 +1,12 @@
 import { userInfo } from 'node:os';
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
-import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs, tres } from './slurm-jobs.ts';
+import { sacctJson, slurmDocument } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 
 const SPEC =
-  '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format= -j|--jobs= -u|--user= -a|--allusers -S|--starttime= -s|--state= --name= -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter=';
+  '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format= -j|--jobs= -u|--user= -a|--allusers -S|--starttime= -s|--state= --name= -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter= --json -E|--endtime= -A|--accounts= -r|--partition= --noconvert --units= -T|--truncate -i|--nnodes= -N|--nodelist= -e|--helpformat -g|--gid= -q|--qos= -W|--wckeys= -x|--associations= -V|--version -v|--verbose';
 
 interface Field {
   /** Negative: to the left. */
@@ -46,12 +47,25 @@ const FIELDS: Readonly<Record<string, Field>> = {
   MaxRSS: { width: 10, value: ({ job, step }) => (step && job.residentKb > 0 ? `${job.residentKb}K` : '') },
   User: { width: 9, value: ({ job, step }) => (step ? '' : job.user) },
   NodeList: { width: 15, value: ({ job }) => job.node || 'None assigned' },
-  NNodes: { width: 8, value: () => '1' },
+  NNodes: { width: 8, value: ({ job }) => `${job.nodes}` },
   WorkDir: { width: 20, value: ({ job, step }) => (step ? '' : job.directory) },
   Timelimit: {
     width: 10,
     value: ({ job, step }) => (step ? '' : job.limit === undefined ? 'UNLIMITED' : duration(job.limit * 60, true)),
   },
+  TimelimitRaw: { width: 12, value: ({ job, step }) => (step || job.limit === undefined ? '' : `${job.limit}`) },
+  Eligible: { width: 19, value: ({ job }) => moment(job.submitted, 'Unknown') },
+  Priority: { width: 10, value: ({ job, step }) => (step ? '' : `${job.priority}`) },
+  QOS: { width: 10, value: () => '' },
+  UID: { width: 6, value: ({ step }) => (step ? '' : `${userInfo().uid}`) },
+  GID: { width: 6, value: ({ step }) => (step ? '' : `${userInfo().gid}`) },
+  AllocNodes: { width: 10, value: ({ job }) => (job.started === undefined ? '0' : `${job.nodes}`) },
+  NTasks: { width: 8, value: ({ step }) => (step ? '1' : '') },
+  ReqNodes: { width: 8, value: ({ job }) => `${job.nodes}` },
+  AllocTRES: { width: 10, value: ({ job }) => (job.started === undefined ? '' : tres(job)) },
+  ReqTRES: { width: 10, value: ({ job, step }) => (step ? '' : tres(job)) },
+  AveRSS: { width: 10, value: ({ job, step }) => (step && job.residentKb > 0 ? `${job.residentKb}K` : '') },
+  Suspended: { width: 10, value: () => '00:00:00' },
   Cluster: { width: 10, value: ({ job }) => job.partition },
   Comment: { width: 14, value: ({ job, step }) => (step ? '' : job.comment) },
   Reason: { width: 22, value: ({ job, step }) => (step ? '' : job.reason) },
@@ -81,7 +95,13 @@ export async function sacct(
   const { values, words: rest } = given;
   const here = inClusters(given);
   if (rest.length > 0) throw new Refused(`Unrecognized option: ${rest[0]}`);
+  if (values.has('helpformat')) {
+    write(helpFormat());
+    return 0;
+  }
   if (values.has('long')) throw new Refused("option '--long' is not supported; name the fields with -o");
+  for (const option of ['nnodes', 'nodelist', 'gid', 'qos', 'wckeys', 'associations', 'truncate', 'units'])
+    if (values.has(option)) throw new Refused(`option '--${option}' is not supported`);
   const columns = (values.get('format') ?? process.env['SACCT_FORMAT'] ?? (values.has('brief') ? BRIEF : USUAL))
     .split(',')
     .map(columnOf);
@@ -90,7 +110,10 @@ export async function sacct(
   const names = values.get('name')?.split(',');
   const users = values.get('user')?.split(',');
   const states = values.get('state')?.toUpperCase().split(',');
+  const accounts = values.get('accounts')?.split(',');
+  const partitions = values.get('partition')?.split(',');
   const from = since(values.get('starttime'), named !== undefined);
+  const to = values.has('endtime') ? since(values.get('endtime'), true) : Infinity;
   const now = Math.floor(Date.now() / 1000);
   const found: SlurmJob[] = [];
   for await (const job of slurmJobs(gryphus, named, 'everywhere')) {
@@ -99,10 +122,22 @@ export async function sacct(
       (names === undefined || names.includes(job.name)) &&
       (users === undefined || users.includes(job.user) || users.includes(`${userInfo().uid}`)) &&
       (states === undefined || states.includes(job.state) || states.includes(job.code)) &&
+      (accounts === undefined || accounts.includes(job.account)) &&
+      (partitions === undefined || partitions.includes(job.partition)) &&
+      job.submitted <= to &&
       (job.ended ?? now) >= from;
     if (fits) found.push(job);
   }
   found.sort((a, b) => a.cluster - b.cluster || (a.task ?? 0) - (b.task ?? 0));
+  if (values.has('json')) {
+    write(
+      slurmDocument(
+        'openapi/dbv0.0.38',
+        found.map((job) => sacctJson(job, now)),
+      ),
+    );
+    return 0;
+  }
   const rows = found.flatMap((job): Row[] => {
     const steps = !values.has('allocations') && job.started !== undefined;
     return [{ job, step: false, now }, ...(steps ? [{ job, step: true, now }] : [])];
@@ -127,6 +162,20 @@ function columnOf(text: string): { readonly name: string; readonly field: Field;
   const field = name === undefined ? undefined : FIELDS[name];
   if (name === undefined || field === undefined) throw new Refused(`Invalid field requested: "${written}"`);
   return { name, field, width: width === undefined ? field.width : Number(width) };
+}
+
+/** Four names a line, as sacct lists them. */
+function helpFormat(): string {
+  const names = Object.keys(FIELDS).toSorted((a, b) => a.localeCompare(b, 'en'));
+  const lines = Array.from({ length: Math.ceil(names.length / 4) }, (_, i) => names.slice(4 * i, 4 * i + 4));
+  return `${lines
+    .map((line) =>
+      line
+        .map((name) => name.padEnd(19))
+        .join(' ')
+        .trimEnd(),
+    )
+    .join('\n')}\n`;
 }
 
 /** A text that is too long ends in `+`. */

@@ -35,6 +35,8 @@ export interface SlurmJob {
   readonly partition: string;
   readonly account: string;
   readonly cpus: number;
+  readonly gpus: number;
+  readonly nodes: number;
   readonly memoryMb: number;
   /** Minutes. */
   readonly limit: number | undefined;
@@ -63,7 +65,7 @@ export interface SlurmJob {
 }
 
 export const ATTRIBUTES =
-  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject RequestCpus RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
+  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
     ' ',
   );
 
@@ -90,6 +92,8 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
     partition: readString(get, 'BatchQueue') ?? readString(get, 'GryphusSite') ?? '',
     account: readString(get, 'BatchProject') ?? '',
     cpus: readNumber(get, 'RequestCpus') ?? 1,
+    gpus: readNumber(get, 'RequestGPUs') ?? 0,
+    nodes: readNumber(get, 'MachineCount') ?? 1,
     memoryMb: readNumber(get, 'RequestMemory') ?? 0,
     limit: seconds === undefined ? undefined : Math.ceil(seconds / 60),
     submitted: readNumber(get, 'QDate') ?? 0,
@@ -252,6 +256,23 @@ export function ctime(seconds: number): string {
   const [day, month] = [at.toLocaleString('en', { weekday: 'short' }), at.toLocaleString('en', { month: 'short' })];
   const two = (n: number) => String(n).padStart(2, '0');
   return `${day} ${month} ${String(at.getDate()).padStart(2)} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${at.getFullYear()}`;
+}
+
+/** When it ended, or must end. */
+export function endsAt({ started, ended, limit }: SlurmJob): number | undefined {
+  return ended ?? (started === undefined || limit === undefined ? undefined : started + limit * 60);
+}
+
+/** Absolute names of its standard output and error. */
+export function outputPaths({ output, error, directory }: SlurmJob): { readonly out: string; readonly error: string } {
+  const whole = (file: string) => (file === '' || file.startsWith('/') ? file : `${directory}/${file}`);
+  return { out: whole(output), error: whole(error || output) };
+}
+
+/** `cpu=1,mem=100M,node=1,billing=1`. */
+export function tres({ cpus, gpus, memoryMb, nodes }: SlurmJob): string {
+  const gpu = gpus === 0 ? '' : `,gres/gpu=${gpus}`;
+  return `cpu=${cpus},mem=${memoryMb}M,node=${nodes},billing=${cpus}${gpu}`;
 }
 
 export function elapsed({ started, ended }: SlurmJob, now: number): number {

@@ -1,89 +1,15 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
-import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { slurmDocument, squeueJson } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
+import { type Column, columnsOf, fieldOf, lineOf, longColumnsOf } from './squeue-fields.ts';
 
 const SPEC =
-  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account=';
+  '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account= -O|--Format= --json --start -i|--iterate= -s|--steps=? -w|--nodelist= -q|--qos= -L|--licenses= -R|--reservation= -v|--verbose';
 
 const USUAL = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
 const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
-
-type Field = readonly [head: string, value: (job: SlurmJob, now: number) => string];
-
-const FIELDS: Readonly<Record<string, Field>> = {
-  a: ['ACCOUNT', ({ account }) => account || '(null)'],
-  A: ['JOBID', ({ raw }) => `${raw}`],
-  B: ['EXEC_HOST', ({ node }) => node || 'n/a'],
-  C: ['CPUS', ({ cpus }) => `${cpus}`],
-  D: ['NODES', () => '1'],
-  e: ['END_TIME', ({ ended }) => moment(ended, 'N/A')],
-  E: ['DEPENDENCY', ({ dependency }) => dependency || '(null)'],
-  F: ['ARRAY_JOB_ID', ({ cluster }) => `${cluster}`],
-  i: ['JOBID', ({ id }) => id],
-  j: ['NAME', ({ name }) => name],
-  k: ['COMMENT', ({ comment }) => comment || '(null)'],
-  K: ['ARRAY_TASK_ID', ({ task }) => (task === undefined ? 'N/A' : `${task}`)],
-  l: ['TIME_LIMIT', (job) => limit(job)],
-  L: [
-    'TIME_LEFT',
-    (job, now) => (job.limit === undefined ? 'UNLIMITED' : duration(Math.max(0, job.limit * 60 - elapsed(job, now)))),
-  ],
-  m: ['MIN_MEMORY', ({ memoryMb }) => `${memoryMb}M`],
-  M: ['TIME', (job, now) => duration(elapsed(job, now))],
-  N: ['NODELIST', ({ node }) => node],
-  o: ['COMMAND', ({ command }) => command],
-  p: ['PRIORITY', ({ priority }) => `${priority}`],
-  P: ['PARTITION', ({ partition }) => partition],
-  q: ['QOS', () => '(null)'],
-  Q: ['PRIORITY', ({ priority }) => `${priority}`],
-  r: ['REASON', ({ reason }) => reason],
-  R: ['NODELIST(REASON)', ({ node, state, reason }) => (state === 'PENDING' ? `(${reason})` : node)],
-  S: ['START_TIME', ({ started }) => moment(started, 'N/A')],
-  t: ['ST', ({ code }) => code],
-  T: ['STATE', ({ state }) => state],
-  u: ['USER', ({ user }) => user],
-  V: ['SUBMIT_TIME', ({ submitted }) => moment(submitted, 'N/A')],
-  Z: ['WORK_DIR', ({ directory }) => directory],
-};
-
-function limit({ limit: minutes }: SlurmJob): string {
-  return minutes === undefined ? 'UNLIMITED' : duration(minutes * 60);
-}
-
-interface Column {
-  readonly text: string;
-  readonly field?: Field;
-  readonly width: number;
-  readonly right: boolean;
-}
-
-/** `%[.][width]field` and the text between. */
-export function columnsOf(format: string): Column[] {
-  const columns: Column[] = [];
-  for (const [whole, right, width, letter, text] of format.matchAll(/%(\.?)(\d*)([A-Za-z])|([^%]+|%)/g)) {
-    if (letter === undefined) {
-      columns.push({ text: text ?? '', width: 0, right: false });
-      continue;
-    }
-    const field = FIELDS[letter];
-    if (field === undefined) throw new Refused(`the format field ${whole} is not supported`);
-    columns.push({ text: '', field, width: Number(width || 0), right: right === '.' });
-  }
-  return columns;
-}
-
-function line(columns: readonly Column[], value: (field: Field) => string): string {
-  return columns
-    .map(({ text, field, width, right }) => {
-      if (field === undefined) return text;
-      const given = value(field);
-      if (width === 0) return given;
-      const cut = given.slice(0, width);
-      return right ? cut.padStart(width) : cut.padEnd(width);
-    })
-    .join('');
-}
 
 /** States that squeue lists unless it is asked for others. */
 const LIVE = new Set(['PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING']);
@@ -99,9 +25,9 @@ export async function squeue(
   const jobs = values.get('jobs');
   const named = jobs === undefined || jobs === '' ? undefined : namedJobs(jobs);
   const wanted = wantedBy(given);
-  const columns = columnsOf(
-    values.get('format') ?? process.env['SQUEUE_FORMAT'] ?? (values.has('long') ? LONG : USUAL),
-  );
+  for (const option of ['start', 'iterate', 'steps', 'nodelist', 'qos', 'licenses', 'reservation'])
+    if (values.has(option)) throw new Refused(`option '--${option}' is not supported`);
+  const columns = columnsBy(given);
   const now = Math.floor(Date.now() / 1000);
   const where = values.get('states') === undefined ? 'queue' : 'everywhere';
   const found: SlurmJob[] = [];
@@ -112,11 +38,26 @@ export async function squeue(
   }
   if (named !== undefined && seen === 0) await mustExist(gryphus, jobs ?? '');
   const order = ordered(found, values.get('sort') ?? '', now);
+  if (values.has('json')) {
+    write(slurmDocument('openapi/v0.0.38', order.map(squeueJson)));
+    return 0;
+  }
   const rows = values.has('array') ? order : joined(order);
-  const text = rows.map((job) => line(columns, ([, value]) => value(job, now)));
-  if (!values.has('noheader')) text.unshift(line(columns, ([head]) => head));
+  const text = rows.map((job) => lineOf(columns, ({ value }) => value(job, now)));
+  if (!values.has('noheader')) text.unshift(lineOf(columns, ({ head }) => head));
   if (text.length > 0) write(`${text.join('\n')}\n`);
   return 0;
+}
+
+function columnsBy({ values }: Given): Column[] {
+  const [short, long] = [values.get('format'), values.get('Format')];
+  if (short !== undefined && long !== undefined)
+    throw new Refused('-o (--format) and -O (--Format) are mutually exclusive');
+  if (long !== undefined) return longColumnsOf(long);
+  if (short !== undefined) return columnsOf(short);
+  const { SQUEUE_FORMAT, SQUEUE_FORMAT2 } = process.env;
+  if (SQUEUE_FORMAT2 !== undefined) return longColumnsOf(SQUEUE_FORMAT2);
+  return columnsOf(SQUEUE_FORMAT ?? (values.has('long') ? LONG : USUAL));
 }
 
 const BY_VALUE = new Intl.Collator('en', { numeric: true });
@@ -124,9 +65,9 @@ const BY_VALUE = new Intl.Collator('en', { numeric: true });
 /** In the order of `--sort`: letters of `--format`, `-` before those that descend. */
 function ordered(jobs: readonly SlurmJob[], sort: string, now: number): readonly SlurmJob[] {
   const keys = [...sort.matchAll(/([+-]?)([A-Za-z])|[^,\s]/g)].map(([whole, sign, letter = '']) => {
-    const field = FIELDS[letter];
+    const field = fieldOf(letter);
     if (field === undefined) throw new Refused(`the sort field ${whole} is not supported`);
-    return { value: field[1], sign: sign === '-' ? -1 : 1 };
+    return { value: field.value, sign: sign === '-' ? -1 : 1 };
   });
   if (keys.length === 0) return jobs;
   return jobs.toSorted((a, b) => {

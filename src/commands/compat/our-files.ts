@@ -1,0 +1,37 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { GryphusError } from '../../errors.ts';
+import { shellWords } from '../../util/shell-quote.ts';
+
+/** Writes files of ours into a directory, which is made; another's file of that name is an error ('conflict'). */
+export class OurFiles {
+  readonly directory: string;
+  readonly #mark: string;
+  readonly #home: string | undefined;
+
+  /** `mark`: a line that every file of ours has. `home`: the agent for which the commands speak. */
+  constructor(directory: string, mark: string, home: string | undefined) {
+    this.directory = resolve(directory);
+    this.#mark = mark;
+    this.#home = home === undefined ? undefined : resolve(home);
+    mkdirSync(this.directory, { recursive: true });
+  }
+
+  write(name: string, text: string, mode = 0o644): void {
+    const file = join(this.directory, name);
+    if (existsSync(file) && !readFileSync(file, 'utf8').includes(this.#mark)) {
+      throw new GryphusError('conflict', `${file} exists, and is not ours.`, {
+        suggestions: ['Choose another directory.'],
+      });
+    }
+    writeFileSync(file, text);
+    chmodSync(file, mode);
+  }
+
+  /** An executable that speaks as `spoken` (run.ts). */
+  writeCommand(name: string, spoken: string): void {
+    const program = [process.execPath, process.argv[1] ?? 'gryphus', 'compat', 'speak', spoken];
+    const home = this.#home === undefined ? '' : `GRYPHUS_HOME=${shellWords([this.#home])} export GRYPHUS_HOME\n`;
+    this.write(name, `#!/bin/sh\n${this.#mark}\n${home}exec ${shellWords(program)} "$@"\n`, 0o755);
+  }
+}
