@@ -19,6 +19,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper } from './native.mjs';
 import { noticesOf } from './notices.mjs';
@@ -68,6 +69,7 @@ async function make() {
   await bundle();
   await bundleWorker();
   buildHelper(root, join(fresh, 'native'));
+  await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
 
   if (existsSync(dist)) renameSync(dist, old);

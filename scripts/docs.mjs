@@ -2,13 +2,15 @@
 // the
 // tables that parse the configuration, docs/submit-commands.md from that of the submit commands, docs/batch-scripts.md from
 // those of other systems' options. Needs a build.
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../dist/commands/registry.js';
 import { configDocs } from '../dist/config/docs.js';
 import { commandPage, overviewPage, pageName } from '../dist/commands/show/docs.js';
 import { batchScriptsPage } from '../dist/batch-script/docs.js';
 import { submitCommandsPage } from '../dist/submit/catalogue-docs.js';
+import { manPages } from '../dist/commands/show/man.js';
+import { formats } from './man.mjs';
 import { root } from './setup.mjs';
 
 const cli = join(root, 'docs/cli');
@@ -19,3 +21,10 @@ for (const [id, command] of Object.entries(COMMANDS)) writeFileSync(join(cli, pa
 writeFileSync(join(root, 'docs/configuration.md'), configDocs());
 writeFileSync(join(root, 'docs/submit-commands.md'), submitCommandsPage());
 writeFileSync(join(root, 'docs/batch-scripts.md'), batchScriptsPage());
+
+// npm installs only the manual pages that package.json lists.
+const packageFile = join(root, 'package.json');
+const about = JSON.parse(readFileSync(packageFile, 'utf8'));
+const made = manPages(COMMANDS, await formats(join(root, 'dist'), '.js'), { version: about.version, date: '' });
+about.man = made.map(({ file }) => `./dist/man/${file}`);
+writeFileSync(packageFile, `${JSON.stringify(about, undefined, 2)}\n`);

@@ -90,7 +90,7 @@ commands also have are named as there, and may be written as there: \`-nobatch\`
 
 - \`--home <directory>\`: where configuration and state are. Default: \`$GRYPHUS_HOME\`, else the XDG directories
   (\`~/.config/gryphus\`, \`~/.local/state/gryphus\`).
-- \`--help\`: the command's help. \`gryphus --version\`: the version.
+- \`--help\`: the command's help. The manual pages have it too: \`man gryphus-submit\`. \`gryphus --version\`: the version.
 
 Tables are truncated to the width of the terminal (or \`$COLUMNS\`, if set), but not in a pipe or a file. \`--json\` is for
 programs: one JSON document, an array where there may be many. \`--jsonl\`, for output that arrives piece by piece, is one object per
