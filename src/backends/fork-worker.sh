@@ -36,7 +36,7 @@ run_one() { # $1 name: SEQ-KEY:N
   [ -z "$SETSID" ] || kill -KILL "-$pid" 2>/dev/null
   ended="$ended $claim"
   # What left no record of its end must not be taken for running.
-  if [ "$((turn % 16))" -eq 0 ] || { [ ! -f "jobs/${word%:*}/exit" ] && [ -d "jobs/${word%:*}" ]; }; then drop_ended; fi
+  if [ ! -f "jobs/${word%:*}/exit" ] || [ "$((turn % 16))" -eq 0 ]; then drop_ended; fi
 }
 
 # The names of ended jobs are removed many at a time; what a killed worker leaves of them, fork_repair finds.

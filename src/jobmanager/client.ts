@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { BACKEND_NAMES, backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -103,12 +102,6 @@ export interface JobManagerSiteConfig {
 const SWEEP_EVERY = 3_600_000;
 /** Bounded by the length of a command line at the site. */
 const RECALLED_AT_ONCE = 200;
-/**
- * A stream of news is gathered for this many times as long as the last look and what was done with its answer took, but
- * no longer than so many milliseconds: looking for each end of a short job would cost the site as much as the job.
- */
-const GATHER = 3;
-const GATHER_MOST_MS = 250;
 /** In milliseconds. Each question of the check-up has its own time-out at the site. */
 const PROBE_MS = 180_000;
 
@@ -123,8 +116,6 @@ class ShellSite implements AuditableSite {
   readonly #looker: Looker;
   readonly #options: JobManagerOptions;
   #sweptAt = Number.NEGATIVE_INFINITY;
-  /** When the last look of a poll began, and the site's news until then. */
-  #last = { at: Number.NEGATIVE_INFINITY, news: 0 };
   /** The number of vanished attempts at the last answer. */
   #vanished = 0;
   /**
@@ -201,10 +192,8 @@ class ShellSite implements AuditableSite {
     const seen = this.#seen(request.cursor);
     crashPoint('jm.before-poll');
     await this.#sweep();
-    if (seen !== undefined) await this.#gather(until);
     for (;;) {
       const news = session.newsCount;
-      this.#last = { at: now(), news };
       const { chunks, queueError } = await this.#looker.look({
         queue: seen === undefined || this.#looker.due <= 0,
         follow: request.follow,
@@ -224,14 +213,6 @@ class ShellSite implements AuditableSite {
       const following = request.follow.length > 0 ? 1000 : Number.POSITIVE_INFINITY;
       await session.news(news, Math.min(until - now(), Math.max(this.#looker.due, 50), following));
     }
-  }
-
-  /** If news came faster than the last was processed, lets more come. */
-  async #gather(until: number): Promise<void> {
-    const { session, now } = this.#site;
-    if (session.newsCount === this.#last.news) return;
-    const wait = Math.min(GATHER * (now() - this.#last.at), GATHER_MOST_MS, until - now());
-    if (wait > 0) await sleep(wait);
   }
 
   async cancel(
