@@ -115,17 +115,20 @@ command -v setsid >/dev/null && SETSID=1
 # Requeues jobs that a worker took but can no longer start, and drops ended ones from the list.
 fork_repair() {
   set +f
+  gone=
   for file in fork/running/*; do
     [ -f "$file" ] || continue
     name=${file#fork/running/}
     word=${name#*-} && word=${word%@*}
     if [ -f "jobs/${word%:*}/exit" ] || [ ! -d "jobs/${word%:*}" ]; then
-      holder_lives "$file" || rm -f "$file"
+      holder_lives "$file" || gone="$gone $file"
     elif [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] && ! holder_lives "$file" && ! holder_lives "fork/slot.${name##*@}"; then
       mv -f "$file" "fork/queue/${name%@*}"
     fi
   done 2>/dev/null
   set -f
+  # shellcheck disable=SC2086 # names without blanks
+  [ -z "$gone" ] || rm -f $gone
 }
 
 backend_queue() {

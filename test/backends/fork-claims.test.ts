@@ -37,6 +37,15 @@ it('a claim says which process runs it, or that none does yet', () => {
   expect(stateOf(`${process.pid} ${startOf(process.pid)} before here\n`)).toBe('NODE_FAIL');
 });
 
+it('the claims of all jobs that have ended are removed by one process', () => {
+  for (const n of [1, 2, 3])
+    writeFileSync(join(dir, `fork/running/${n}-a.1.${n}.1:1@1`), `${process.pid} 1 now here\n`);
+  const script = `set -ufC; cd '${dir}'; rm() { echo rm >>rms; command rm "$@"; }; HOST=here BOOT=now; . '${FORK}'; fork_repair`;
+  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stderr).toBe('');
+  expect(readFileSync(join(dir, 'rms'), 'utf8')).toBe('rm\n');
+  expect(readdirSync(join(dir, 'fork/running'))).toEqual([]);
+});
+
 it('a worker tells each job the time, and leaves no claim of a job that has ended', () => {
   const bin = join(dir, 'bin');
   mkdirSync(bin);
