@@ -44,10 +44,10 @@ export function inputWords(argv: readonly string[]): InputWords {
 }
 
 /** In place, by Fisher's and Yates's way. */
-export function shuffle<T>(all: T[]): void {
+export function shuffle(all: unknown[]): void {
   for (let i = all.length - 1; i > 0; i--) {
     const j = Math.floor(Math.random() * (i + 1));
-    [all[i], all[j]] = [all[j] as T, all[i] as T];
+    [all[i], all[j]] = [all[j], all[i]];
   }
 }
 

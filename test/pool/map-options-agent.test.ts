@@ -47,7 +47,14 @@ describe('GNU parallel’s options of a map', () => {
   it('-a, --shuf; {%} is refused by name', async () => {
     agent.file('letters', 'a\nb\n');
     expect(await agent.ok('map', '-k', '-a', 'letters', 'echo {1}{2}', ':::', '1', '2')).toBe('a1\na2\nb1\nb2\n');
-    const shuffled = await agent.ok('map', '--shuf', '--dry-run', 'echo {#}', ':::', ...'abcdefghijklmnopqrstuvwxyz');
+    const shuffled = await agent.ok(
+      'map',
+      '--shuf',
+      '--dry-run',
+      'echo {#}',
+      ':::',
+      ...'abcdefghijklmnopqrstuvwxyz'.split(''),
+    );
     const numbers = shuffled
       .trim()
       .split('\n')

@@ -104,7 +104,10 @@ describe.skipIf(skipWithout('snakemake'))('snakemake 7.21', { timeout: 1_800_000
       const tool = snakemake('--profile', profile, '--default-resources', 'site="far"');
       await until('a result', () => existsSync(join(agent.work, 'out')) || undefined, 300_000);
       sshd.kill();
-      await until('the agent to notice', async () => (await agent.ok('site', 'list')).includes('does not answer') || undefined);
+      await until(
+        'the agent to notice',
+        async () => (await agent.ok('site', 'list')).includes('does not answer') || undefined,
+      );
       await sshd.restart();
       await succeeded(tool, 15);
     } finally {

@@ -16,11 +16,13 @@ describe.skipIf(skipWithout('toil-cwl-runner', 'cwltool'))('toil 5.9 with cwltoo
   afterEach(async () => agent?.end());
 
   const start = () =>
-    startTool(agent, 'toil-cwl-runner', [
-      ...['--batchSystem', 'slurm', '--jobStore', join(agent.work, 'store'), '--statePollingWait', '2'],
-      ...['--disableCaching', '--clean', 'always', '--defaultMemory', '100Mi', '--outdir', 'out'],
-      ...['flow.cwl', 'words.json'],
-    ]);
+    startTool(
+      agent,
+      'toil-cwl-runner',
+      `--batchSystem slurm --jobStore ${agent.work}/store --statePollingWait 2 --disableCaching --clean always --defaultMemory 100Mi --outdir out flow.cwl words.json`.split(
+        ' ',
+      ),
+    );
   const jobs = async () => JSON.parse(await agent.ok('history', '--json')) as unknown[];
 
   it('runs a CWL workflow by --batchSystem slurm while the Scheduler is killed', async () => {
@@ -42,7 +44,10 @@ describe.skipIf(skipWithout('toil-cwl-runner', 'cwltool'))('toil 5.9 with cwltoo
       const tool = start();
       await until('a job to end', async () => (await jobs()).length > 0 || undefined, 300_000);
       sshd.kill();
-      await until('the agent to notice', async () => (await agent.ok('site', 'list')).includes('does not answer') || undefined);
+      await until(
+        'the agent to notice',
+        async () => (await agent.ok('site', 'list')).includes('does not answer') || undefined,
+      );
       await sshd.restart();
       const code = await tool.ended;
       expect(code === 0 ? '' : tool.said()).toBe('');
