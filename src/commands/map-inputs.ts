@@ -43,6 +43,22 @@ export function inputWords(argv: readonly string[]): InputWords {
   return { at: marks[0] ?? argv.length, lists };
 }
 
+/** In place, by Fisher's and Yates's way. */
+export function shuffle(all: unknown[]): void {
+  for (let i = all.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [all[i], all[j]] = [all[j], all[i]];
+  }
+}
+
+/** With the files of `-a`: each is a list, before those that are typed. */
+export function withFiles({ at, lists }: InputWords, files: readonly string[] = []): InputWords {
+  if (files.length === 0) return { at, lists };
+  const before = files.map((file): InputList => ({ from: 'files', words: [file], linked: false }));
+  const implied = lists.length === 1 && lists[0]?.words.join() === '-' && lists[0].from === 'files';
+  return { at, lists: implied ? before : [...before, ...lists] };
+}
+
 /** The inputs of each task, one from each list: all combinations, the last list varying fastest. */
 export function inputsOf(words: InputWords, options: ReadOptions): AsyncGenerator<readonly string[]> {
   return combinations(words, readers(words, options));

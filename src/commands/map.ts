@@ -1,16 +1,26 @@
 import { existsSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
-import type { Gryphus, MapResult, MapTask } from '../index.ts';
+import type { MapResult, MapTask } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
-import { allOf, grouped, type InputWords, inputsOf, inputWords, namedInputs } from './map-inputs.ts';
+import {
+  allOf,
+  grouped,
+  type InputWords,
+  inputsOf,
+  inputWords,
+  namedInputs,
+  shuffle,
+  withFiles,
+} from './map-inputs.ts';
 import { Halt, haltRule } from './map-halt.ts';
 import { JobLog } from './map-joblog.ts';
 import { InOrder, tagged } from './map-output.ts';
 import { type Files, filesOf, plan } from './map-plan.ts';
+import { NOBODY_MS, sayIfNobody } from './map-nobody.ts';
+import { cutOf, PipeFiles } from './map-pipe.ts';
 import { MapProgress } from './map-progress.ts';
 import { ResultFiles } from './map-results.ts';
 import { secondsOf } from './map-seconds.ts';
@@ -38,10 +48,9 @@ this directory. A task that did not make a file of --return has failed.`);
     "<%= config.bin %> map --transferfile {} --return {}.gz 'gzip -9 {}' ::: *.log",
     "seq 1000 | <%= config.bin %> map --retries 2 './simulate --seed {} > out.{}'",
     "find . -name '*.log' -print0 | <%= config.bin %> map -0 'gzip -9 {}'",
-    '<%= config.bin %> map --keep-order ./measure :::: inputs.txt',
+    "<%= config.bin %> map -k --pipe --block 10M 'grep -c error' < big.log",
     "<%= config.bin %> map 'convert {1} -resize {2} {1/.}-{2}.png' ::: *.jpg ::: 100 200",
-    "<%= config.bin %> map --colsep , --jobs 4 './fit --alpha {1} --beta {2}' :::: grid.csv",
-    "<%= config.bin %> map --colsep , --header : './fit --alpha {alpha} --beta {beta}' :::: grid.csv",
+    "<%= config.bin %> map --colsep , --header : './fit {alpha} {beta}' :::: grid.csv",
     "<%= config.bin %> map --joblog log --resume --halt soon,fail=1 --timeout 1h './measure {}' :::: inputs.txt",
   ];
   static override args = { command: needed('a command line of the shell') };
@@ -94,6 +103,23 @@ this directory. A task that did not make a file of --return has failed.`);
       summary: 'How many inputs of the list each task gets, as {1}, {2} and so on; 0: none.',
     }),
     'max-args': Flags.integer({ char: 'n', min: 1, helpValue: '<n>', summary: 'Same as -N.' }),
+    'arg-file': Flags.string({
+      char: 'a',
+      multiple: true,
+      multipleNonGreedy: true,
+      helpValue: '<file>',
+      summary: 'A file of inputs, as after ::::.',
+    }),
+    pipe: Flags.boolean({
+      summary: 'Give each task a block of standard input to read, and no inputs.',
+    }),
+    block: Flags.string({
+      helpValue: '<bytes>',
+      summary: 'Size of a block of --pipe; 1M without it.',
+    }),
+    recend: Flags.string({ helpValue: '<text>', summary: 'How a record of --pipe ends; a newline without it.' }),
+    recstart: Flags.string({ helpValue: '<text>', summary: 'How a record of --pipe begins.' }),
+    shuf: Flags.boolean({ summary: 'Run the tasks in random order; all inputs are read first.' }),
     tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
     'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
     joblog: Flags.string({
@@ -123,26 +149,46 @@ this directory. A task that did not make a file of --return has failed.`);
   };
 
   async run(): Promise<void> {
-    const given = inputWords(this.argv);
-    this.argv.splice(given.at);
+    const typed = inputWords(this.argv);
+    this.argv.splice(typed.at);
     const { args, flags } = await this.parse(MapCommand);
+    const given = withFiles(typed, flags['arg-file']);
     const { signal } = interruptible();
-    const size = groupSize(flags, given);
-    const { names, inputs } = await opened(given, flags);
+    if (/(?<!\$)\{%\}/.test(args.command))
+      throw new GryphusError(
+        'usage',
+        '{%}, the number of a job slot, is not supported: the pool chooses where a task runs.',
+      );
+    const cut = cutOf(flags, given);
+    const blocks = cut && new PipeFiles();
+    process.once('exit', () => blocks?.end());
+    const size = cut ? 1 : groupSize(flags, given);
+    const { names, inputs } = blocks
+      ? { names: [], inputs: blocks.rows(process.stdin, cut) }
+      : await opened(given, flags);
     const places = { names, size };
-    const how = plan(args.command, places);
+    const how = blocks?.plan(args.command) ?? plan(args.command, places);
     const files = filesOf(flags, places);
+    if (cut && files.anywhere)
+      throw new GryphusError(
+        'usage',
+        '--pipe gives blocks to workers that share this machine, so no files are carried.',
+        {
+          suggestions: ['Leave out --anywhere, --input, --transferfile and --return.'],
+        },
+      );
     const rule = haltRule(flags.halt);
     const timeout = secondsOf('--timeout', flags.timeout);
     const delay = secondsOf('--delay', flags.delay);
     const { log, kept, skip } = records(flags, names);
     let skipped = 0;
     const rows = numbered(size === 1 ? inputs : grouped(inputs, size), (one) => skip(one) && ++skipped > 0);
+    const all = rule?.percent || flags.bar || flags.eta || flags.shuf ? await allOf(rows) : undefined;
+    if (all && flags.shuf) shuffle(all);
     if (flags['dry-run']) {
-      for await (const { row, number } of rows) process.stdout.write(`${how.line(row, number)}\n`);
+      for await (const { row, number } of all ?? rows) process.stdout.write(`${how.line(row, number)}\n`);
       return;
     }
-    const all = rule?.percent || flags.bar || flags.eta ? await allOf(rows) : undefined;
     const halt = new Halt(rule, all?.length);
     const enough = new AbortController();
     const over = new AbortController();
@@ -184,6 +230,7 @@ this directory. A task that did not make a file of --return has failed.`);
           if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.row.join(' ')}: ${problem}\n`);
           log?.add(result.of.number, how.line(result.of.row, result.of.number), result);
           kept?.add(result.of.number, result.of.row, result);
+          blocks?.forget(result.of.number);
           order.take(result);
           progress.show(done, failed, all?.length);
           const stop = halt.take(status);
@@ -276,26 +323,6 @@ async function opened(
   throw new GryphusError('usage', `--header cannot be ${JSON.stringify(flags.header)}.`, {
     suggestions: ['Say --header : if the first line has the names; no other header is supported.'],
   });
-}
-
-/** How long to wait for a first result before checking whether any worker suits the tasks. */
-const NOBODY_MS = 10_000;
-
-async function sayIfNobody(
-  gryphus: Gryphus,
-  { requirements, cpus = 1 }: { readonly requirements?: string | undefined; readonly cpus?: number | undefined },
-  anywhere: boolean,
-): Promise<void> {
-  const ads = await gryphus.slots(requirements?.replaceAll(/\bTARGET\./gi, '')).catch(() => undefined);
-  if (ads === undefined) return;
-  const able = ads.filter((ad) => Number(ad['TotalCpus'] ?? 0) >= cpus);
-  const sharing = able.filter((ad) => ad['FileSystemDomain'] === JSON.stringify(hostname()));
-  if ((anywhere ? able : sharing).length > 0) return;
-  const why =
-    able.length > 0
-      ? 'no worker that the pool has now shares this directory, so the tasks wait.\n  → --transferfile and --return carry files to the others and back; --anywhere is for tasks without files.\n'
-      : 'no worker that the pool has now seems to take these tasks, so they wait.\n  → See `gryphus status --pool`.\n';
-  process.stderr.write(`gryphus: ${why}`);
 }
 
 /** The inputs of a task, and its number, from 1. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI, TestAgent, until } from '../agent/agent.ts';
@@ -26,6 +26,44 @@ describe('GNU parallel’s options of a map', () => {
     expect(stderr.split('\n')[0]).toBe(`gryphus: ${first}`);
     expect(code).toBe(2);
   };
+
+  it('--pipe gives each task a block of standard input, once, and leaves no file', async () => {
+    const input = Array.from({ length: 1000 }, (_, i) => `${i}\n`).join('');
+    agent.env['TMPDIR'] = join(agent.dir, 'tmp');
+    mkdirSync(agent.env['TMPDIR'], { recursive: true });
+    const cat = await agent.run(['map', '-k', '--pipe', '--block', '1k', 'cat'], { input });
+    expect(cat).toMatchObject({ code: 0, stdout: input, stderr: '' });
+    const counted = await agent.run(['map', '-k', '--pipe', '-N', '400', 'echo {#} $(wc -l)'], { input });
+    expect(counted.stdout).toBe('1 400\n2 400\n3 200\n');
+    const retried = await agent.run(
+      ['map', '--pipe', '-N', '600', '--retries', '1', 'read x; [ -e $x ] || { touch $x; exit 3; }; echo $x'],
+      { input },
+    );
+    expect([retried.code, retried.stdout.split('\n').sort().join(' ')]).toEqual([0, ' 0 600']);
+    expect(readdirSync(agent.env['TMPDIR']).filter((name) => name.startsWith('gryphus-map-'))).toEqual([]);
+    delete agent.env['TMPDIR'];
+  });
+
+  it('-a, --shuf; {%} is refused by name', async () => {
+    agent.file('letters', 'a\nb\n');
+    expect(await agent.ok('map', '-k', '-a', 'letters', 'echo {1}{2}', ':::', '1', '2')).toBe('a1\na2\nb1\nb2\n');
+    const shuffled = await agent.ok(
+      'map',
+      '--shuf',
+      '--dry-run',
+      'echo {#}',
+      ':::',
+      ...'abcdefghijklmnopqrstuvwxyz'.split(''),
+    );
+    const numbers = shuffled
+      .trim()
+      .split('\n')
+      .map((line) => Number.parseInt(line.slice(5), 10));
+    expect(numbers.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 26 }, (_, i) => i + 1));
+    expect(numbers).not.toEqual(numbers.toSorted((a, b) => a - b));
+    const { code, stderr } = await agent.run(['map', 'echo {%}', ':::', 'a']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('{%}')]);
+  });
 
   it('--joblog has a line for each task that ended, and --resume runs the others', async () => {
     const command = 'echo {} >>ran; case {} in k) kill -9 $$;; esac; exit {}';

@@ -28,10 +28,11 @@ export class OurFiles {
     chmodSync(file, mode);
   }
 
-  /** An executable that speaks as `spoken` (run.ts). */
-  writeCommand(name: string, spoken: string): void {
-    const program = [process.execPath, process.argv[1] ?? 'gryphus', 'compat', 'speak', spoken];
+  /** An executable that speaks as `spoken` (run.ts). `outlives`: its work is done even if it is killed meanwhile. */
+  writeCommand(name: string, spoken: string, outlives = false): void {
+    const program = shellWords([process.execPath, process.argv[1] ?? 'gryphus', 'compat', 'speak', spoken]);
     const home = this.#home === undefined ? '' : `GRYPHUS_HOME=${shellWords([this.#home])} export GRYPHUS_HOME\n`;
-    this.write(name, `#!/bin/sh\n${this.#mark}\n${home}exec ${shellWords(program)} "$@"\n`, 0o755);
+    const call = outlives ? `${program} "$@" &\nwait $!` : `exec ${program} "$@"`;
+    this.write(name, `#!/bin/sh\n${this.#mark}\n${home}${call}\n`, 0o755);
   }
 }

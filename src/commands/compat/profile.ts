@@ -24,7 +24,9 @@ pool). The sites must share the workflow's directory. The file config.yaml may b
   async run(): Promise<void> {
     const { args, flags } = await this.parse(CompatProfile);
     const files = new OurFiles(args.directory, MARK, flags.home);
-    for (const name of ['submit', 'status', 'cancel']) files.writeCommand(name, `snakemake-${name}`);
+    for (const name of ['submit', 'status']) files.writeCommand(name, `snakemake-${name}`);
+    // Snakemake kills it after two seconds, and does not try again.
+    files.writeCommand('cancel', 'snakemake-cancel', true);
     files.write('config.yaml', config(files.directory));
     process.stdout.write(`Use it: snakemake --profile ${shellWords([files.directory])}\n`);
   }
