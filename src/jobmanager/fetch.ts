@@ -9,6 +9,7 @@ import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site
 import { askedFor } from '../staging/asked-for.ts';
 import { keepFloor } from '../staging/disk-floor.ts';
 import { within } from '../staging/place.ts';
+import type { TransferOptions } from '../transport/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { SiteAnswer } from './answer.ts';
@@ -231,6 +232,8 @@ async function saveLarge(
   const home = homeOf(await site.session.hello());
   const source = `${home}/jobs/${plain}`;
   let wanted: string | undefined;
+  let asked: Promise<string | undefined> | undefined;
+  let came: string | undefined;
   for (let turn = 1; ; turn++) {
     signal.throwIfAborted();
     const bytes = await stat(path).then(
@@ -238,12 +241,25 @@ async function saveLarge(
       () => undefined,
     );
     if (bytes !== undefined) {
-      wanted ??= await digestThere(site, source, plain, bytes, signal);
+      wanted ??= await (asked ?? digestThere(site, source, plain, bytes, signal));
       // If the site has no tool for checksums, a file that has just arrived cannot be verified.
-      if (wanted === undefined ? turn > 1 : (await digestOf(path)) === wanted) return { ...file, path, bytes };
+      if (wanted === undefined ? turn > 1 : (came ?? (await digestOf(path))) === wanted)
+        return { ...file, path, bytes };
     }
     if (turn > 2) throw new GryphusError('protocol-error', `${name} did not arrive complete from ${site.name}.`);
-    await bring(site, source, path, signal, (done, total) => onProgress(name, done, total));
+    came = undefined;
+    await bring(site, source, path, {
+      signal,
+      onProgress: (done, total) => {
+        // The site reads the file while it travels.
+        asked ??= digestThere(site, source, plain, total, signal);
+        asked.catch(() => undefined);
+        onProgress(name, done, total);
+      },
+      onDigest: (sha256) => {
+        came = sha256;
+      },
+    });
   }
 }
 
@@ -252,8 +268,7 @@ async function bring(
   { transport }: JobManagerContext,
   source: string,
   path: string,
-  signal: AbortSignal,
-  onProgress: (done: number, total: number) => void,
+  { signal, onProgress, onDigest }: Required<TransferOptions>,
 ): Promise<void> {
   const full = new AbortController();
   let error: unknown;
@@ -272,6 +287,7 @@ async function bring(
   try {
     await transport.get(source, path, {
       signal: AbortSignal.any([signal, full.signal]),
+      onDigest,
       onProgress: (done, total) => {
         const first = announced === undefined;
         announced = { done, total };

@@ -88,7 +88,11 @@ async function flush(parts: readonly string[]): Promise<void> {
   const worker = async (): Promise<void> => {
     for (let part = left.pop(); part !== undefined; part = left.pop()) {
       const file = await open(part, 'r');
-      await file.datasync().finally(() => file.close());
+      try {
+        await file.datasync();
+      } finally {
+        await file.close();
+      }
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));

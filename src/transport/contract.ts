@@ -78,6 +78,8 @@ export interface TransferOptions {
   readonly signal?: AbortSignal;
   /** Reports the bytes transferred so far and in total. */
   readonly onProgress?: (done: number, total: number) => void;
+  /** Called at the end with the SHA-256 (hex) of what came, unless an interrupted transfer was resumed. */
+  readonly onDigest?: (sha256: string) => void;
 }
 
 export interface PutOptions extends TransferOptions {

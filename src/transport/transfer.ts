@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { asError, type ErrorCode, GryphusError } from '../errors.ts';
 import type { PutOptions } from './contract.ts';
 
@@ -72,7 +72,8 @@ async function copy(
   if (!found.isFile) throw new GryphusError('bad-input', `${source} on ${from.label} is not a regular file.`);
   const part = partName(target, [from.label, source, String(found.size), found.changed]);
   const start = found.size < WORTH_RESUMING ? 0 : await resumableBytes(from, source, found.size, to, part);
-  const bytes = watched(from.read(source, start), start, found.size, {
+  const hash = options.onDigest && start === 0 ? createHash('sha256') : undefined;
+  const bytes = watched(from.read(source, start), start, found.size, hash, {
     ...options,
     what: `${source} of ${from.label}`,
   });
@@ -83,6 +84,7 @@ async function copy(
       throw new GryphusError('protocol-error', `${source} on ${from.label} changed while it was copied.`);
     }
     await to.place(part, target, options.mode ?? 0o600);
+    if (hash) options.onDigest?.(hash.digest('hex'));
   } catch (thrown) {
     // A part is only kept for a transfer that may be resumed.
     const code = thrown instanceof GryphusError ? thrown.code : 'internal';
@@ -111,6 +113,7 @@ async function* watched(
   bytes: AsyncIterable<Buffer>,
   start: number,
   total: number,
+  hash: Hash | undefined,
   options: PutOptions & { readonly what: string },
 ): AsyncGenerator<Buffer> {
   let done = start;
@@ -122,6 +125,7 @@ async function* watched(
     if (done > total) {
       throw new GryphusError('protocol-error', `${options.what} had ${total} bytes, and more came.`);
     }
+    hash?.update(chunk);
     yield chunk;
     options.onProgress?.(done, total);
   }

@@ -50,7 +50,7 @@ function expected(): string {
   });
   return lines
     .map((line) => Buffer.from(line))
-    .sort(Buffer.compare)
+    .sort((a, b) => Buffer.compare(a, b))
     .join('');
 }
 
