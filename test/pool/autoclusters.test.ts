@@ -18,7 +18,35 @@ const attempt = (i: number): Attempt => ({
   },
   kind: undefined,
   order: i,
+  submitted: 0,
   phase: 'idle',
+});
+
+it("a user's jobs of one kind are served by priority, submission and id, also one that comes back", () => {
+  const autoclusters = new Autoclusters();
+  const job = (order: number, key: Attempt['key'], submitted: number, prio = 0): Attempt => {
+    const one = attempt(0);
+    return { ...one, key, order, submitted, request: { ...one.request, key, prio } };
+  };
+  const all = [
+    job(0, 'a.7.10.1', 100),
+    job(1, 'a.7.9.1', 100),
+    job(2, 'a.8.0.1', 200),
+    job(3, 'a.9.0.1', 300, 5),
+    // It was evicted.
+    job(4, 'a.7.2.4', 100),
+    job(5, 'a.6.0.2', 50),
+  ];
+  for (const one of all) autoclusters.enqueue(one);
+  const kind = all[0]?.kind;
+  expect(kind?.queue.map(({ key }) => key)).toEqual([
+    'a.9.0.1',
+    'a.6.0.2',
+    'a.7.2.4',
+    'a.7.9.1',
+    'a.7.10.1',
+    'a.8.0.1',
+  ]);
 });
 
 describe('kinds of jobs that a new machine tells apart', () => {
@@ -37,8 +65,8 @@ describe('kinds of jobs that a new machine tells apart', () => {
     if (granted) autoclusters.enqueue(granted);
     const waiting = autoclusters.wanted().map(({ kind }) => kind.queue.map(({ order }) => order));
     expect(waiting).toEqual([
-      [1, 3],
       [0, 2, 4],
+      [1, 3],
     ]);
   });
 });

@@ -1,6 +1,7 @@
 import type { ClassAd } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import type { AttemptKey } from '../../job/ids.ts';
+import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
+import { readNumber } from '../../job/values.ts';
 import type { Ending, Outcome, Report } from '../../site/contract.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
 import type { OutputFile, Size } from '../wire/wire.ts';
@@ -12,7 +13,7 @@ export interface Autocluster {
   readonly size: Size;
   readonly texts: AttrTexts;
   readonly ad: ClassAd;
-  /** First in, first out within a priority. */
+  /** In the order of `goesBefore`. */
   readonly queue: Attempt[];
   /** The mean of its jobs' recent run times, in seconds, and how many jobs were counted. */
   mean: number;
@@ -30,6 +31,8 @@ export interface Attempt {
   kind: Autocluster | undefined;
   /** Order of arrival. */
   order: number;
+  /** When its job was submitted, in Unix seconds; for a task, when it arrived. */
+  readonly submitted: number;
   phase: AttemptPhase;
   /** The worker that it was granted to (its instance), and the boot of that machine. */
   worker?: string;
@@ -56,6 +59,24 @@ export interface Attempt {
   };
   /** Why it is waiting, in the words of the last refusal. */
   why?: string;
+}
+
+/** When a job was submitted, in Unix seconds, if its ad says so. */
+export function submittedOf(ad: AttrTexts): number | undefined {
+  return readNumber({ get: (name) => ad[name] ?? undefined }, 'QDate');
+}
+
+/**
+ * Whether an attempt is served before another of the same owner, as in HTCondor: by JobPrio, then by when the job was
+ * submitted, then by ClusterId and ProcId. A job that was evicted keeps its place.
+ */
+export function goesBefore(a: Attempt, b: Attempt): boolean {
+  if (a.request.prio !== b.request.prio) return a.request.prio > b.request.prio;
+  if (a.submitted !== b.submitted) return a.submitted < b.submitted;
+  const [one, other] = [parseAttemptKey(a.key), parseAttemptKey(b.key)];
+  if (!one || !other) return a.order < b.order;
+  if (one.agent !== other.agent) return one.agent < other.agent;
+  return (one.cluster - other.cluster || one.proc - other.proc || a.order - b.order) < 0;
 }
 
 /** What its client is told of an attempt. */

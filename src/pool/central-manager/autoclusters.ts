@@ -1,6 +1,6 @@
 import type { AttrTexts } from '../../job/attrs.ts';
 import { adFrom } from '../wire/ads.ts';
-import type { Attempt, Autocluster } from './attempts.ts';
+import { type Attempt, type Autocluster, goesBefore } from './attempts.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
 import type { WantedKind } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
@@ -70,7 +70,7 @@ export class Autoclusters {
     for (const kind of this.#autoclusters.values()) this.#gone.add(kind);
     this.#autoclusters.clear();
     this.#waiting.clear();
-    waiting.sort((a, b) => a.order - b.order);
+    waiting.sort((a, b) => (goesBefore(a, b) ? -1 : 1));
     for (const attempt of waiting) this.enqueue(attempt);
   }
 
@@ -78,12 +78,9 @@ export class Autoclusters {
     // It may have been granted earlier, under a kind that has been replaced.
     attempt.kind = this.of(attempt.request);
     const { queue } = attempt.kind;
-    let at = queue.length;
-    for (; at > 0; at--) {
-      const before = queue[at - 1];
-      if (!before || goesBefore(before, attempt)) break;
-    }
-    queue.splice(at, 0, attempt);
+    const last = queue.at(-1);
+    if (!last || goesBefore(last, attempt)) queue.push(attempt);
+    else queue.splice(placeIn(queue, attempt), 0, attempt);
     this.#waiting.add(attempt.kind);
   }
 
@@ -106,22 +103,18 @@ export class Autoclusters {
     if (this.significance.version !== this.#version) this.#regroup();
     if (this.#autoclusters.size > MOST_AUTOCLUSTERS)
       for (const [signature, kind] of this.#autoclusters) if (!this.#waiting.has(kind)) this.#drop(signature, kind);
-    const all: WantedKind<Autocluster>[] = [];
-    for (const kind of this.#waiting) {
-      const first = kind.queue[0];
-      if (!first) continue;
-      all.push({
-        kind,
-        owner: kind.owner,
-        ad: kind.ad,
-        size: kind.size,
-        waiting: kind.queue.length,
-        prio: first.request.prio,
-        order: first.order,
-        expected: this.expected(kind),
-      });
-    }
-    return all;
+    const firsts = [...this.#waiting].flatMap((kind) => (kind.queue[0] ? [{ kind, first: kind.queue[0] }] : []));
+    firsts.sort((a, b) => (goesBefore(a.first, b.first) ? -1 : 1));
+    return firsts.map(({ kind, first }, order) => ({
+      kind,
+      owner: kind.owner,
+      ad: kind.ad,
+      size: kind.size,
+      waiting: kind.queue.length,
+      prio: first.request.prio,
+      order,
+      expected: this.expected(kind),
+    }));
   }
 
   #drop(signature: string, kind: Autocluster): void {
@@ -175,7 +168,14 @@ export class Autoclusters {
   }
 }
 
-function goesBefore(a: Attempt, b: Attempt): boolean {
-  if (a.request.prio !== b.request.prio) return a.request.prio > b.request.prio;
-  return a.order < b.order;
+/** Where an attempt belongs in a queue. */
+function placeIn(queue: readonly Attempt[], attempt: Attempt): number {
+  let [from, to] = [0, queue.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const one = queue[middle];
+    if (one && goesBefore(one, attempt)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

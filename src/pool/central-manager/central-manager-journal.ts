@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
-import type { Attempt } from './attempts.ts';
+import { type Attempt, submittedOf } from './attempts.ts';
 import { attemptKey, attemptKeys } from '../../job/schema.ts';
 import { ending } from '../../site/shapes.ts';
 import { amount, maybe, type Read, text, texts } from '../../util/schema.ts';
@@ -63,6 +63,7 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
         request,
         kind: undefined,
         order: order++,
+        submitted: submittedOf(request.ad) ?? 0,
         phase: 'prepared',
       });
     } else if (entry.r === 'c') {

@@ -1,7 +1,7 @@
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Outcome } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
-import { type Attempt, unknownKey } from './attempts.ts';
+import { type Attempt, submittedOf, unknownKey } from './attempts.ts';
 import { WORKER_DIED, nodeFail } from './dead-workers.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
 import type { Worker } from './collector.ts';
@@ -262,6 +262,8 @@ export class CentralManager {
   }
 
   #fresh(client: string, request: AttemptRequest, order = this.#order++): Attempt {
-    return { key: request.key, client, request, kind: this.autoclusters.of(request), order, phase: 'prepared' };
+    const submitted = submittedOf(request.ad) ?? this.#table.ports.now() / 1000;
+    const kind = this.autoclusters.of(request);
+    return { key: request.key, client, request, kind, order, submitted, phase: 'prepared' };
   }
 }

@@ -12,7 +12,7 @@ export interface WantedKind<K> {
   readonly ad: ClassAd;
   readonly size: Size;
   readonly waiting: number;
-  /** Those of the first job of the kind: JobPrio, then the order of arrival. */
+  /** Those of the first job of the kind: JobPrio, then its place among the first jobs of all kinds. */
   readonly prio: number;
   readonly order: number;
   /** The expected run time of one job, in seconds; `undefined` if unknown. */
