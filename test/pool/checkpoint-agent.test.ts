@@ -41,10 +41,14 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
   const at = (ledger: string) => (existsSync(`${ledger}.at`) ? Number(readFileSync(`${ledger}.at`, 'utf8')) : 0);
   const reached = (ledger: string, n: number) =>
     until(`count ${n}`, () => (at(ledger) >= n ? at(ledger) : undefined)).catch((thrown: unknown) => {
-      throw new Error(`${agent.log('pool.log').slice(-1500)}\n${agent.log('pool-worker.log').slice(-1500)}`, { cause: thrown });
+      throw new Error(`${agent.log('pool.log').slice(-1500)}\n${agent.log('pool-worker.log').slice(-1500)}`, {
+        cause: thrown,
+      });
     });
   const evictions = (name: string) =>
-    existsSync(join(agent.work, `${name}.log`)) ? parseUserLog(agent.read(`${name}.log`)).events.filter((e) => e.type === 'evicted') : [];
+    existsSync(join(agent.work, `${name}.log`))
+      ? parseUserLog(agent.read(`${name}.log`)).events.filter((e) => e.type === 'evicted')
+      : [];
 
   /** It started once, and its output is what an undisturbed run writes. */
   async function finish({ cluster, ledger, name }: { cluster: number; ledger: string; name: string }): Promise<void> {
@@ -79,7 +83,10 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     const job = await counter('killed');
     for (let times = 1; times <= 3; times++) {
       await reached(job.ledger, at(job.ledger) + 10);
-      await until('it to be vacated', async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined);
+      await until(
+        'it to be vacated',
+        async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined,
+      );
       killMatching('worker.mjs', agent);
       await agent.ok('up');
       await until(`eviction ${times}`, () => evictions(job.name).length >= times || undefined);
@@ -97,7 +104,10 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     const cluster = await agent.submit(
       `executable = /usr/bin/python3\ntransfer_executable = false\narguments = ${socket}\nwant_checkpoint = true\noutput = s.out\nlog = s.log\nqueue\n`,
     );
-    await until('it to run', async () => (await agent.run(['tail', String(cluster)])).stdout.includes('waits') || undefined);
+    await until(
+      'it to run',
+      async () => (await agent.run(['tail', String(cluster)])).stdout.includes('waits') || undefined,
+    );
     await agent.ok('vacate', String(cluster));
     await until('its eviction', () => evictions('s').length === 1 || undefined);
     expect(agent.read('s.log')).toMatch(/not checkpointed: file descriptor \d+ is a socket/);
