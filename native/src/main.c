@@ -1,4 +1,4 @@
-// gryphus-helper: checkpoints of unmodified programs, and their restoration. native/README.md explains how it works.
+// gryphus-helper: checkpoints of unmodified programs, and their restoration. docs/checkpoints.md explains how it works.
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

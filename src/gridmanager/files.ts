@@ -50,7 +50,8 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
   const outputDirectory = readString(ad, 'OutputDirectory');
   const places = [outputs, outputDestination, outputDirectory];
-  const namesFiles = savesItself(ad) || wantsCheckpoint(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
+  const namesFiles =
+    savesItself(ad) || wantsCheckpoint(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);

@@ -14,7 +14,15 @@ import { oneLine } from '../util/plain-text.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
 import { decide } from './decide.ts';
 import { statusAttributes } from './endings.ts';
-import { checkpointFiles, destination, isCheckpoint, type JobFiles, jobFiles, leavesWork, wantsCheckpoint } from './files.ts';
+import {
+  checkpointFiles,
+  destination,
+  isCheckpoint,
+  type JobFiles,
+  jobFiles,
+  leavesWork,
+  wantsCheckpoint,
+} from './files.ts';
 import { isFault, narrowing } from '../job/faults.ts';
 import { givenNames } from './given.ts';
 import { holdAttributes, holdByError } from '../job/hold.ts';
@@ -143,7 +151,8 @@ function isArriving(outcome: FetchOutcome): boolean {
 
 async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files: JobFiles): Promise<FetchRequest> {
   const image = leavesWork(job.attrs) && wantsCheckpoint(job.attrs);
-  const outputs = image || isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
+  const outputs =
+    image || isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
   const saved = () => ctx.spool.checkpoints.filesFor(job.id, job.attempt);
   return {
     key,

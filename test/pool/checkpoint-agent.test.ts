@@ -41,10 +41,14 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
   const at = (ledger: string) => (existsSync(`${ledger}.at`) ? Number(readFileSync(`${ledger}.at`, 'utf8')) : 0);
   const reached = (ledger: string, n: number) =>
     until(`count ${n}`, () => (at(ledger) >= n ? at(ledger) : undefined)).catch((thrown: unknown) => {
-      throw new Error(`${agent.log('pool.log').slice(-1500)}\n${agent.log('pool-worker.log').slice(-1500)}`, { cause: thrown });
+      throw new Error(`${agent.log('pool.log').slice(-1500)}\n${agent.log('pool-worker.log').slice(-1500)}`, {
+        cause: thrown,
+      });
     });
   const evictions = (name: string) =>
-    existsSync(join(agent.work, `${name}.log`)) ? parseUserLog(agent.read(`${name}.log`)).events.filter((e) => e.type === 'evicted') : [];
+    existsSync(join(agent.work, `${name}.log`))
+      ? parseUserLog(agent.read(`${name}.log`)).events.filter((e) => e.type === 'evicted')
+      : [];
 
   /** It started once, and its output is what an undisturbed run writes. */
   async function finish({ cluster, ledger, name }: { cluster: number; ledger: string; name: string }): Promise<void> {
@@ -74,4 +78,51 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     expect(ad).toMatchObject({ NumCkpts: 3, NumJobStarts: 4 });
     expect(String(ad?.['LastCheckpointPlatform'])).toContain('vdso-');
   }, 120_000);
+
+  it('is right from its last whole checkpoint when its worker is killed while it is written', async () => {
+    const job = await counter('killed');
+    for (let times = 1; times <= 3; times++) {
+      await reached(job.ledger, at(job.ledger) + 10);
+      await until(
+        'it to be vacated',
+        async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined,
+      );
+      killMatching('worker.mjs', agent);
+      await agent.ok('up');
+      await until(`eviction ${times}`, () => evictions(job.name).length >= times || undefined);
+    }
+    // Without a checkpoint it may have started again, and its output with it.
+    await reached(job.ledger, 5);
+    await finish(job);
+  }, 300_000);
+
+  it('goes on as before when it cannot be checkpointed, and says why', async () => {
+    const socket = agent.file(
+      'socket.py',
+      'import socket, time\ns = socket.socket()\nopen("up", "w").close()\nprint("waits", flush=True)\ntime.sleep(1000)\n',
+    );
+    const cluster = await agent.submit(
+      `executable = /usr/bin/python3\ntransfer_executable = false\narguments = ${socket}\nwant_checkpoint = true\noutput = s.out\nlog = s.log\nqueue\n`,
+    );
+    await until(
+      'it to run',
+      async () => (await agent.run(['tail', String(cluster)])).stdout.includes('waits') || undefined,
+    );
+    await agent.ok('vacate', String(cluster));
+    await until('its eviction', () => evictions('s').length === 1 || undefined);
+    expect(agent.read('s.log')).toMatch(/not checkpointed: file descriptor \d+ is a socket/);
+    expect(agent.read('s.log')).toContain('\t(0) CPU times\n');
+    await agent.ok('rm', String(cluster));
+  }, 120_000);
+
+  it.each([
+    ['should_transfer_files = NO', 'want_checkpoint and should_transfer_files = NO are incompatible'],
+    ['when_to_transfer_output = ON_EXIT_OR_EVICT', 'want_checkpoint and when_to_transfer_output'],
+    ['checkpoint_exit_code = 85', 'want_checkpoint and checkpoint_exit_code are incompatible'],
+  ])('is refused beside %s', async (line, message) => {
+    const input = `executable = /bin/true\nwant_checkpoint = true\n${line}\nqueue\n`;
+    const { code, stderr } = await agent.run(['submit', '-'], { input });
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(message);
+  });
 });

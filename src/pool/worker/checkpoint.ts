@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { closeSync, existsSync, linkSync, openSync, readFileSync, readSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
@@ -112,7 +122,15 @@ export function checkpointed(run: Run, placed: PlacedJob, { program }: Checkpoin
   if (program === undefined || !(dir instanceof AttemptDir)) return placed;
   if (isRestored(record.spec)) {
     const from = ['restore', '--from', join(dir.work, CHECKPOINT_IMAGE), '--sandbox', dir.work];
-    const command = [program, ...from, '--report', reportOf(dir), '--environment', `${KEY_VARIABLE}=${run.key}`, ...OURS.flatMap((name) => ['--skip', name])];
+    const command = [
+      program,
+      ...from,
+      '--report',
+      reportOf(dir),
+      '--environment',
+      `${KEY_VARIABLE}=${run.key}`,
+      ...OURS.flatMap((name) => ['--skip', name]),
+    ];
     return { ...placed, command };
   }
   if (!wantsCheckpoint(run)) return placed;

@@ -25,12 +25,14 @@ export function stop(run: Run, ending: Ending, mostSeconds = Number.POSITIVE_INF
   // A frozen process cannot be traced.
   run.group?.freeze(false);
   const { save, saving = Promise.resolve() } = run;
-  run.saving = saving.then(() => save(true)).then((trouble) => {
-    if (trouble === undefined || run.phase === 'ended' || run.dir.exit()) return;
-    run.decided = withTrouble(ending, trouble);
-    decide(run, run.decided);
-    ask(run, mostSeconds);
-  });
+  run.saving = saving
+    .then(() => save(true))
+    .then((trouble) => {
+      if (trouble === undefined || run.phase === 'ended' || run.dir.exit()) return;
+      run.decided = withTrouble(ending, trouble);
+      decide(run, run.decided);
+      ask(run, mostSeconds);
+    });
 }
 
 /** The most time for a checkpoint of a run that has to end, in seconds. */

@@ -35,9 +35,11 @@ function checkpointMistakes(job: JobMaker): void {
       'Write should_transfer_files = YES: the files in its own directory move with the program.',
     ]);
   if (draft.string('WhenToTransferOutput') === 'ON_EXIT_OR_EVICT')
-    throw job.fault('want_checkpoint', 'want_checkpoint and when_to_transfer_output = ON_EXIT_OR_EVICT are incompatible.', [
-      'Write when_to_transfer_output = ON_EXIT: a checkpoint includes all files.',
-    ]);
+    throw job.fault(
+      'want_checkpoint',
+      'want_checkpoint and when_to_transfer_output = ON_EXIT_OR_EVICT are incompatible.',
+      ['Write when_to_transfer_output = ON_EXIT: a checkpoint includes all files.'],
+    );
   if (draft.has('SuccessCheckpointExitCode'))
     throw job.fault('want_checkpoint', 'want_checkpoint and checkpoint_exit_code are incompatible.', [
       'Use want_checkpoint for a program that does not save its work itself.',
