@@ -33,12 +33,12 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
     for (let turn = 0; ; turn++) {
       const stdout = `${box}.out`;
       const [program = '', ...args] = words;
-      const child = spawn(program, args, { cwd: box, stdio: ['ignore', openSync(stdout, 'w'), 'inherit'] });
+      const child = spawn(program, args, { cwd: box, stdio: ['ignore', openSync(stdout, 'w'), 'ignore'] });
       const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
       const pause = pauses[turn];
       if (pause !== undefined) await Promise.race([ended, new Promise((resume) => setTimeout(resume, pause))]);
       let saved = false;
-      while (pause !== undefined && !saved && child.exitCode === null && child.signalCode === null) {
+      while (pauses[turn] !== undefined && !saved && child.exitCode === null && child.signalCode === null) {
         // A restored program is below the helper that waits for it.
         const of = turn === 0 ? '--pid' : '--below';
         const dump = ['dump', of, String(child.pid), '--sandbox', box, '--to', image, '--stdout', stdout, '--kill'];

@@ -59,8 +59,19 @@ export async function checkpoint(run: Run, { program }: CheckpointHelper, kill: 
     const waiter = childrenOf(shell.pid).find((pid) => keepsRecord(processIdentity(pid)));
     if (waiter === undefined || dir.exit()) continue;
     trouble = await helped(program, [
-      ...['dump', '--below', String(waiter), '--sandbox', dir.work, '--to', imageOf(dir)],
-      ...['--stdin', dir.stdin, '--stdout', dir.stream('stdout'), '--stderr', dir.stream('stderr')],
+      'dump',
+      '--below',
+      String(waiter),
+      '--sandbox',
+      dir.work,
+      '--to',
+      imageOf(dir),
+      '--stdin',
+      dir.stdin,
+      '--stdout',
+      dir.stream('stdout'),
+      '--stderr',
+      dir.stream('stderr'),
       ...OURS.flatMap((name) => ['--skip', name]),
       ...(kill ? ['--kill'] : []),
     ]);

@@ -44,7 +44,9 @@ function isEviction({ how }: Ending): boolean {
 
 function withTrouble(ending: Ending, trouble: string): Ending {
   const { how } = ending;
-  return how.kind === 'by-site' ? { how: { ...how, message: `${how.message} (not checkpointed: ${trouble})` } } : ending;
+  return how.kind === 'by-site'
+    ? { how: { ...how, message: `${how.message} (not checkpointed: ${trouble})` } }
+    : ending;
 }
 
 function ask(run: Run, mostSeconds: number): void {
