@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/user-log/text.ts';
@@ -113,6 +113,48 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     expect(agent.read('s.log')).toMatch(/not checkpointed: file descriptor \d+ is a socket/);
     expect(agent.read('s.log')).toContain('\t(0) CPU times\n');
     await agent.ok('rm', String(cluster));
+  }, 120_000);
+
+  it('goes on from the checkpoint before when a later one cannot be made, without doubled output', async () => {
+    const base = join(agent.work, 'later');
+    agent.file(
+      'later.py',
+      `import os, signal, socket, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+n = 0
+s = None
+while not os.path.exists('${base}.ledger.over'):
+    n += 1
+    print(n, flush=True)
+    s = (s or socket.socket()) if os.path.exists('${base}.flag') else None
+    with open('${base}.now', 'w') as f: f.write(f'{n} {s is not None}')
+    os.rename('${base}.now', '${base}.at')
+    time.sleep(0.02)
+print('ended at', n)
+`,
+    );
+    const cluster = await agent.submit(
+      `executable = /usr/bin/python3\ntransfer_executable = false\narguments = ${join(agent.work, 'later.py')}\nwant_checkpoint = true\noutput = later.out\nlog = later.log\nqueue\n`,
+    );
+    const words = () => (existsSync(`${base}.at`) ? readFileSync(`${base}.at`, 'utf8').split(' ') : ['0', '']);
+    const beyond = (n: number) => until(`count ${n}`, () => Number(words()[0]) > n || undefined);
+    await beyond(20);
+    await agent.ok('vacate', String(cluster));
+    await until('its checkpoint', () => evictions('later').length === 1 || undefined);
+    await beyond(Number(words()[0]) + 10);
+    agent.file('later.flag', '');
+    await until('its socket', () => words()[1] === 'True' || undefined);
+    const before = Number(words()[0]);
+    await agent.ok('vacate', String(cluster));
+    await until('its eviction', () => evictions('later').length === 2 || undefined);
+    expect(evictions('later').map((event) => event.checkpointed)).toEqual([1, undefined]);
+    rmSync(`${base}.flag`);
+    await until('the earlier checkpoint', () => (words()[1] === 'False' && Number(words()[0]) < before) || undefined);
+    agent.file('later.ledger.over', '');
+    await agent.ok('wait', '--timeout', '60', String(cluster));
+    const last = Number(words()[0]);
+    const lines = Array.from({ length: last }, (_, n) => `${n + 1}\n`).join('');
+    expect(agent.read('later.out')).toBe(`${lines}ended at ${last}\n`);
   }, 120_000);
 
   it.each([

@@ -12,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { GryphusError } from '../../errors.ts';
 import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
 import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
 import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
@@ -39,15 +40,38 @@ const imageOf = (dir: AttemptDir) => join(dir.path, 'image');
 const reportOf = (dir: AttemptDir) => join(dir.path, 'restored');
 
 /** How a checkpoint went: `undefined`, or why there is none. */
-export type Trouble = string | undefined;
+type Trouble = string | undefined;
 
 /** Whether its submit file says `want_checkpoint = true`. */
 export function wantsCheckpoint(run: Run): boolean {
   return run.sandboxed && jobAdOf(run)['WantCheckpoint']?.trim().toLowerCase() === 'true';
 }
 
+/** From now on it can be checkpointed. A run that shares its place with others cannot. */
+export function equipToSave(run: Run, helper: CheckpointHelper | undefined): void {
+  if (helper && run.dir instanceof AttemptDir) run.save = (kill) => checkpoint(run, helper, kill);
+}
+
+/** Whether its image is still being written, after which `then` is called: its program ends before the helper does. */
+export function isBeingSaved(run: Run, then: () => void): boolean {
+  const { saving } = run;
+  run.saving = undefined;
+  void saving?.then(then);
+  return saving !== undefined;
+}
+
+/** Looks for what a run that has ended saved, or was to go on from. */
+export function takeCheckpoint(run: Run, helper: CheckpointHelper | undefined): void {
+  const { how } = run.decided ?? {};
+  const evicted = how?.kind === 'by-site' && how.cause === 'preempted';
+  if (evicted && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
+  // The image from which it went on is at home, with the streams up to it: it must not come back with longer ones.
+  else if (evicted && isRestored(run.record.spec)) rmSync(join(run.dir.work, CHECKPOINT_IMAGE), { force: true });
+  if (!run.decided) run.unrestored = unrestored(run);
+}
+
 /** Writes a run's image, and ends the run with it (`kill`) or lets it go on. */
-export async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean): Promise<Trouble> {
+async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean): Promise<Trouble> {
   const { dir, record, shell } = run;
   if (program === undefined) return 'its worker has no working gryphus-helper';
   if (!(dir instanceof AttemptDir) || !shell) return 'it has no directory of its own';
@@ -92,7 +116,7 @@ function helped(program: string, args: readonly string[]): Promise<Trouble> {
  * Of an evicted run: puts its image among its results and cuts its streams to what the image knows of, so that what is
  * written again is not there twice. False if it has none. Idempotent.
  */
-export function takeImage({ dir }: Run): boolean {
+function takeImage({ dir }: Run): boolean {
   if (!(dir instanceof AttemptDir) || !existsSync(imageOf(dir))) return false;
   const { stdout, stderr } = streamsIn(imageOf(dir));
   cut(dir.stream('stdout'), stdout);
@@ -123,13 +147,16 @@ function streamsIn(image: string): { readonly stdout: number; readonly stderr: n
 }
 
 /** Whether an attempt goes on from an image. */
-export function isRestored({ inputs }: RunSpec): boolean {
+function isRestored({ inputs }: RunSpec): boolean {
   return inputs.some(({ name }) => name === CHECKPOINT_IMAGE);
 }
 
 /** The command that starts a job so that it can be checkpointed, or goes on from its image. */
-export function checkpointed(run: Run, placed: PlacedJob, { program }: CheckpointHelper): PlacedJob {
+export function checkpointed(run: Run, placed: PlacedJob, helper: CheckpointHelper | undefined): PlacedJob {
+  const program = helper?.program;
   const { dir, record } = run;
+  if (program === undefined && isRestored(record.spec))
+    throw new GryphusError('output-missing', 'its worker has no working gryphus-helper to restore its checkpoint');
   if (program === undefined || !(dir instanceof AttemptDir)) return placed;
   if (isRestored(record.spec)) {
     const from = ['restore', '--from', join(dir.work, CHECKPOINT_IMAGE), '--sandbox', dir.work];
@@ -149,7 +176,7 @@ export function checkpointed(run: Run, placed: PlacedJob, { program }: Checkpoin
 }
 
 /** Why an attempt that has ended was never restored; `undefined` if it was, or had nothing to be restored from. */
-export function unrestored({ dir, record }: Run): Trouble {
+function unrestored({ dir, record }: Run): Trouble {
   if (!(dir instanceof AttemptDir) || !isRestored(record.spec)) return undefined;
   try {
     const said = readFileSync(reportOf(dir), 'utf8');

@@ -9,10 +9,9 @@ import { adFrom } from '../wire/ads.ts';
 import { JobAdText } from './ad-files.ts';
 import { refusalIn } from './accounts.ts';
 import { awaitEnd } from './adopted.ts';
-import { checkpoint, checkpointed, takeImage, unrestored } from './checkpoint.ts';
+import { checkpointed, equipToSave, isBeingSaved, takeCheckpoint } from './checkpoint.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import { type AttemptPlace, recordOf } from './attempt-place.ts';
-import { without } from '../host/checkpoint-helper.ts';
 import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
 import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { renewCopies } from './hand-over.ts';
@@ -24,7 +23,7 @@ import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
-import { cancelled, endLeases, evicted, graceOf, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { cancelled, endLeases, evicted, graceOf, noteEnding, stop, sweep, Sweeper, timeout } from './stopping.ts';
 import { stillSuspended, suspend } from './suspending.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
@@ -50,7 +49,6 @@ const FOLLOW_MS = 250;
 const LOOK_MS = 1000;
 /** After a run longer than this, in seconds, leftover processes are killed before its end is reported. */
 const SWEEP_FIRST = 1;
-const NO_CHECKPOINTS = without('it has no helper');
 const BEHIND = 'the job before it takes longer than expected';
 
 /**
@@ -210,14 +208,9 @@ export class Startd {
     const run = new Run(record, place);
     if (kind && !('base' in start.spec)) run.received = { start, kind: kind.text };
     this.#runs.set(start.key, run);
-    this.#equipToSave(run);
+    equipToSave(run, this.#options.checkpoints);
     this.#claims.occupy(run);
     this.#stage(run);
-  }
-
-  #equipToSave(run: Run): void {
-    const { checkpoints } = this.#options;
-    if (checkpoints && !isTask(run.dir)) run.save = (kill) => checkpoint(run, checkpoints, kill);
   }
 
   #stage(run: Run): void {
@@ -236,8 +229,7 @@ export class Startd {
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
-      const { checkpoints = NO_CHECKPOINTS } = this.#options;
-      const placed = checkpointed(run, equip(run, this.#cache, this.#options), checkpoints);
+      const placed = checkpointed(run, equip(run, this.#cache, this.#options), this.#options.checkpoints);
       run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
@@ -274,14 +266,9 @@ export class Startd {
     run.clearTimers();
     const released = run.record.spec.container && this.#options.containers.release(run.dir);
     if (released) return void released.then(() => this.#ended(run));
-    // The program ends before the helper does.
-    if (run.saving) {
-      const { saving } = run;
-      run.saving = undefined;
-      return void saving.then(() => this.#ended(run));
-    }
+    if (isBeingSaved(run, () => this.#ended(run))) return;
     const exit = run.dir.exit();
-    this.#takeCheckpoint(run);
+    takeCheckpoint(run, this.#options.checkpoints);
     if (this.#options.machine.limitMemory) run.decided ??= starved(run);
     const began = run.dir.startedAt();
     run.startedAt = began ?? (exit ? run.startedAt : undefined);
@@ -303,15 +290,6 @@ export class Startd {
       this.#sweeper.add(run);
       this.#finish(run, ending);
     }
-  }
-
-  /** Looks for what a run saved, or was to go on from. */
-  #takeCheckpoint(run: Run): void {
-    const { platform = '' } = this.#options.checkpoints ?? {};
-    const { how } = run.decided ?? {};
-    const evicted = how?.kind === 'by-site' && how.cause === 'preempted';
-    if (evicted && platform !== '' && takeImage(run)) run.saved = platform;
-    if (!run.decided) run.unrestored = unrestored(run);
   }
 
   #finish(run: Run, ending: Ending): void {
@@ -346,11 +324,7 @@ export class Startd {
     if (error instanceof GryphusError && error.code === 'output-missing') {
       run.startedAt = Math.round(Date.now() / 10) / 100;
       const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', message: error.message } };
-      try {
-        run.dir.decide(ending);
-      } catch {
-        // No space left: it is reported anyway, and after a crash it counts as never started.
-      }
+      noteEnding(run, ending);
       return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
     }
     const input = error instanceof GryphusError && error.code === 'input-missing';
@@ -416,7 +390,7 @@ export class Startd {
       this.#options.log(`found ${run.key}`);
       this.#runs.set(run.key, run);
       run.found = true;
-      this.#equipToSave(run);
+      equipToSave(run, this.#options.checkpoints);
       this.#claims.adopt(run);
       stillSuspended(run, this.#options.owner);
       // The listeners are only set up later in this same turn.

@@ -75,12 +75,17 @@ function decide(run: Run, ending: Ending): boolean {
   if (run.phase === 'staging') run.aborted = true;
   if (run.phase === 'staging' || run.phase === 'ended') return false;
   run.decided ??= ending;
-  try {
-    run.dir.decide(run.decided);
-  } catch {
-    // A full disk must not keep it alive.
-  }
+  noteEnding(run, run.decided);
   return true;
+}
+
+/** Writes an ending to disk. A full disk must not keep a run alive; after a crash its ending is then unknown. */
+export function noteEnding({ dir }: Run, ending: Ending): void {
+  try {
+    dir.decide(ending);
+  } catch {
+    // No space left.
+  }
 }
 
 /** Ends the runs whose lease is shorter than `seconds`, the time since the central manager was last heard. */
