@@ -13,6 +13,7 @@ export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/g
 export type { EventsRequest, EventWithCursor } from './client/news.ts';
 export type { IdleView, MachineOwner, PresenceView } from './client/machine-owner.ts';
 export type { OneJob } from './client/one-job.ts';
+export { recoverAgent } from './client/recovery.ts';
 export type { Recovery, RecoveryStep, RecoverRequest } from './client/recovery-types.ts';
 export type { RetryResult } from './client/retry.ts';
 export { type FailureGroup, FAILURE_ATTRIBUTES, groupFailures } from './client/failures.ts';

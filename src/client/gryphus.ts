@@ -22,7 +22,6 @@ import type { MapRequest, MapResult, MapTask } from './map.ts';
 import { whyNotMade } from './factory-pause.ts';
 import { historyOf, lookForJobs, selectChunks, selectJobs, viewsOf } from './select.ts';
 import type { ShellRequest } from './shell.ts';
-import type { Recovery, RecoverRequest } from './recovery-types.ts';
 import type { RetryResult } from './retry.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
@@ -140,17 +139,6 @@ export class Gryphus {
   /** Stops the Scheduler, the GridManagers and the private Redis; jobs at sites keep running. */
   static async down(options: OpenOptions = {}): Promise<DaemonStatus> {
     return endDaemons(loadPaths(environment(options)));
-  }
-
-  /**
-   * Takes over an agent whose state directory was lost, and its jobs at the sites (docs/recovery.md). Stops the daemons
-   * of this state directory; the next `open` starts them.
-   */
-  static async recover(request: RecoverRequest, options: Pick<OpenOptions, 'home'> = {}): Promise<Recovery> {
-    const { recover } = await import('./recover.ts');
-    const paths = loadPaths(environment(options));
-    ensureStateDirs(paths);
-    return recover(paths, request);
   }
 
   /** Resolves when the jobs are on disk (docs/ARCHITECTURE.md, invariant 1). */

@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
-import type { Paths } from '../config/paths.ts';
+import { ensureStateDirs, type Paths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { loadSites, type SiteRecord } from '../config/sites.ts';
 import { asError, GryphusError } from '../errors.ts';
@@ -39,6 +39,7 @@ const TAKING = 'Recovered; its attempt';
  * interrupted recovery is simply run again; so is one after which another site answers.
  */
 export async function recover(paths: Paths, request: RecoverRequest): Promise<Recovery> {
+  ensureStateDirs(paths);
   const settings = await loadSettings(paths);
   const owner = settings.owner ?? userInfo().username;
   const sites = await sitesOf(paths, request);

@@ -48,7 +48,7 @@ this directory. A task that did not make a file of --return has failed.`);
     "<%= config.bin %> map --transferfile {} --return {}.gz 'gzip -9 {}' ::: *.log",
     "seq 1000 | <%= config.bin %> map --retries 2 './simulate --seed {} > out.{}'",
     "find . -name '*.log' -print0 | <%= config.bin %> map -0 'gzip -9 {}'",
-    "<%= config.bin %> map -k --pipe --block 10M 'grep -c error' < big.log",
+    "cat big.log | <%= config.bin %> map -k --pipe --block 10M 'grep -c error'",
     "<%= config.bin %> map 'convert {1} -resize {2} {1/.}-{2}.png' ::: *.jpg ::: 100 200",
     "<%= config.bin %> map --colsep , --header : './fit {alpha} {beta}' :::: grid.csv",
     "<%= config.bin %> map --joblog log --resume --halt soon,fail=1 --timeout 1h './measure {}' :::: inputs.txt",

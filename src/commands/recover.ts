@@ -36,7 +36,7 @@ pool, and those that were still waiting at home. Exit status 1 if a site did not
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Recover);
-    const { Gryphus } = await import('../index.ts');
+    const { Gryphus, recoverAgent } = await import('../index.ts');
     const dryRun = flags['dry-run'];
     const request = {
       sites: argv as string[],
@@ -45,7 +45,7 @@ pool, and those that were still waiting at home. Exit status 1 if a site did not
       ask: askAtTerminal,
       ...(flags.agent === undefined ? {} : { agent: flags.agent }),
     };
-    const recovery = await Gryphus.recover(request, this.openOptions(flags));
+    const recovery = await recoverAgent(request, this.openOptions(flags));
     if (!dryRun) await Gryphus.up(this.openOptions(flags));
     const { agent, steps } = recovery;
     if (steps.some(({ outcome }) => outcome === 'unreachable')) process.exitCode = 1;

@@ -228,7 +228,7 @@ async function saveLarge(
 ): Promise<FetchedFile> {
   const { name } = file;
   const path = target(into, file);
-  await new SmallSaver().makeRoom(into, path).catch(unwritable(path));
+  await new SmallSaver().makeParents(into, path).catch(unwritable(path));
   const home = homeOf(await site.session.hello());
   const source = `${home}/jobs/${plain}`;
   let wanted: string | undefined;

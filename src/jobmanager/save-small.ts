@@ -15,7 +15,7 @@ export class SmallSaver {
 
   /** `path` is below `into`. An earlier file of that name is replaced, not written to: it may have other names. */
   async save(into: string, path: string, bytes: Buffer): Promise<void> {
-    await this.makeRoom(into, path);
+    await this.makeParents(into, path);
     this.#unchecked += bytes.length;
     if (this.#unchecked > CHECK_BYTES) {
       await keepFloor(into, bytes.length + CHECK_BYTES);
@@ -30,7 +30,7 @@ export class SmallSaver {
   }
 
   /** Makes the directories of a file. */
-  async makeRoom(into: string, path: string): Promise<void> {
+  async makeParents(into: string, path: string): Promise<void> {
     const directory = dirname(path);
     if (this.#made.has(directory)) return;
     await mkdir(into, { recursive: true, mode: 0o700 });

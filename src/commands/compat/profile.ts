@@ -14,7 +14,7 @@ mem_mb, mem_mb_per_cpu, runtime (minutes), gpu, slurm_partition, slurm_account, 
 pool). The sites must share the workflow's directory. The file config.yaml may be changed.`);
   static override examples = [
     '<%= config.bin %> compat profile snakemake ~/.config/snakemake/gryphus',
-    'snakemake --profile gryphus --default-resources site=cluster1',
+    '<%= config.bin %> compat profile snakemake ./gryphus-profile',
   ];
   static override args = {
     tool: needed('the tool', ['snakemake']),
