@@ -98,7 +98,7 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
 
   it('goes on as before when it cannot be checkpointed, and says why', async () => {
     const socket = agent.file(
-      'socket.py',
+      'holds-a-socket.py',
       'import socket, time\ns = socket.socket()\nopen("up", "w").close()\nprint("waits", flush=True)\ntime.sleep(1000)\n',
     );
     const cluster = await agent.submit(
