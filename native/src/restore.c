@@ -186,5 +186,7 @@ int restore_job(const char *path, const struct request *request) {
   close(told[1]);
   rebuild_all(&restoring, keeper);
   close_all(&restoring);
-  return read(told[0], &status, sizeof status) == sizeof status ? status : SIGKILL;
+  if (read(told[0], &status, sizeof status) != sizeof status) status = SIGKILL;
+  while (waitpid(keeper, NULL, 0) < 0 && errno == EINTR) continue;
+  return status;
 }

@@ -8,7 +8,15 @@ import type { Report } from '../site/contract.ts';
 import { placeBytes } from '../staging/place-bytes.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import type { SiteContext } from './context.ts';
-import { isCheckpoint, type JobFiles, jobFiles, keepsAtEviction, leavesWork, savesItself } from './files.ts';
+import {
+  isCheckpoint,
+  type JobFiles,
+  jobFiles,
+  keepsAtEviction,
+  leavesWork,
+  savesItself,
+  wantsCheckpoint,
+} from './files.ts';
 import { decided, hasTravelled } from './results-loop.ts';
 import { limitsOutput } from './transfer-limits.ts';
 import { transferTimes } from './transfer-times.ts';
@@ -35,7 +43,7 @@ interface Stream {
 
 /** Whether what it leaves has nothing to do with other attempts. */
 function isAlone({ attrs }: JobRecord): boolean {
-  return !savesItself(attrs) && !keepsAtEviction(attrs);
+  return !savesItself(attrs) && !wantsCheckpoint(attrs) && !keepsAtEviction(attrs);
 }
 
 /**
