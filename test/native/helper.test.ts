@@ -1,4 +1,4 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +22,15 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
   const threads = join(root, 'threads');
   execFileSync('gcc', ['-O2', '-o', threads, join(import.meta.dirname, 'threads.c'), '-lpthread']);
 
+  /** Tries until the program has ended: what prevents a checkpoint may pass. */
+  async function dumped(child: ChildProcess, words: readonly string[]): Promise<boolean> {
+    while (child.exitCode === null && child.signalCode === null) {
+      if (spawnSync(HELPER, words).status === 0) return true;
+      await new Promise((resume) => setTimeout(resume, 20));
+    }
+    return false;
+  }
+
   /** Runs a program in a sandbox of its own, moved to another after each of these times in milliseconds. */
   async function moved(command: readonly string[], pauses: readonly number[]): Promise<Result> {
     const image = join(root, `image${boxes}`);
@@ -37,14 +46,10 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
       const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
       const pause = pauses[turn];
       if (pause !== undefined) await Promise.race([ended, new Promise((resume) => setTimeout(resume, pause))]);
-      let saved = false;
-      while (pauses[turn] !== undefined && !saved && child.exitCode === null && child.signalCode === null) {
-        // A restored program is below the helper that waits for it.
-        const of = turn === 0 ? '--pid' : '--below';
-        const dump = ['dump', of, String(child.pid), '--sandbox', box, '--to', image, '--stdout', stdout, '--kill'];
-        saved = spawnSync(HELPER, dump).status === 0;
-        await new Promise((resume) => setTimeout(resume, 20));
-      }
+      // A restored program is below the helper that waits for it.
+      const of = [turn === 0 ? '--pid' : '--below', String(child.pid)];
+      const dump = ['dump', ...of, '--sandbox', box, '--to', image, '--stdout', stdout, '--kill'];
+      const saved = pause !== undefined && (await dumped(child, dump));
       const code = await ended;
       out += readFileSync(stdout, 'utf8');
       if (!saved) return { code, out, moves };
@@ -59,7 +64,7 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
   it.each(
     some(
       [
-        ['four threads with a mutex, a condition and a recursive mutex', [threads, '300000']],
+        ['four threads with a mutex, a condition and a recursive mutex', [threads, SLOW ? '300000' : '60000']],
         [
           'perl',
           [

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/user-log/text.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
+import { SLOW } from '../slow.ts';
 
 const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
 
@@ -79,22 +80,26 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     expect(String(ad?.['LastCheckpointPlatform'])).toContain('vdso-');
   }, 120_000);
 
-  it('is right from its last whole checkpoint when its worker is killed while it is written', async () => {
-    const job = await counter('killed');
-    for (let times = 1; times <= 3; times++) {
-      await reached(job.ledger, at(job.ledger) + 10);
-      await until(
-        'it to be vacated',
-        async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined,
-      );
-      killMatching('worker.mjs', agent);
-      await agent.ok('up');
-      await until(`eviction ${times}`, () => evictions(job.name).length >= times || undefined);
-    }
-    // Without a checkpoint it may have started again, and its output with it.
-    await reached(job.ledger, 5);
-    await finish(job);
-  }, 300_000);
+  it.runIf(SLOW)(
+    'is right from its last whole checkpoint when its worker is killed while it is written',
+    async () => {
+      const job = await counter('killed');
+      for (let times = 1; times <= 3; times++) {
+        await reached(job.ledger, at(job.ledger) + 10);
+        await until(
+          'it to be vacated',
+          async () => (await agent.run(['vacate', String(job.cluster)])).code === 0 || undefined,
+        );
+        killMatching('worker.mjs', agent);
+        await agent.ok('up');
+        await until(`eviction ${times}`, () => evictions(job.name).length >= times || undefined);
+      }
+      // Without a checkpoint it may have started again, and its output with it.
+      await reached(job.ledger, 5);
+      await finish(job);
+    },
+    300_000,
+  );
 
   it('goes on as before when it cannot be checkpointed, and says why', async () => {
     const up = join(agent.work, 'up');
