@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
+import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 
 describe('an agent whose state directory is lost', () => {
@@ -79,6 +80,7 @@ describe('an agent whose state directory is lost', () => {
     expect(await fresh.ok('site', 'audit', 'c1')).toBe('c1 and the queue agree.\n');
     expect(await job(fresh, 'next', 'true', ['queue'])).toBeGreaterThan(homeless);
 
+    if (!SLOW) return;
     // The former one was not dead.
     const other = await job(lost, 'other', 'echo other', ['queue']);
     const refused = await until('it to be refused', async () => {
