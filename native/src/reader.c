@@ -34,7 +34,7 @@ static void take_into(struct rest *rest, void *to, size_t length) { memcpy(to, t
 
 static char *take_text(struct rest *rest, uint64_t length) {
   const unsigned char *bytes = take(rest, length);
-  if (length > 4096 || memchr(bytes, 0, length)) damaged("a name is not a name");
+  if (length > 4096 || memchr(bytes, 0, length)) damaged("a name is invalid");
   char *text = allocate(length + 1);
   memcpy(text, bytes, length);
   return text;
@@ -80,8 +80,8 @@ static void read_one_file(struct image *image, struct rest rest) {
     one->content = take(&rest, one->file.content_bytes);
     if (one->file.kind != 'f' && one->file.content_bytes != 0) damaged("a directory has content");
   }
-  if (!strchr("fdlp", (int)one->file.kind) || one->file.kind == 0 || one->file.kind > 127) damaged("a file is of no kind");
-  if (one->file.mode > 07777) damaged("a file's mode is none");
+  if (!strchr("fdlp", (int)one->file.kind) || one->file.kind == 0 || one->file.kind > 127) damaged("a file has an unknown kind");
+  if (one->file.mode > 07777) damaged("a file's mode is invalid");
   nothing_left(&rest);
 }
 
@@ -93,7 +93,7 @@ static void read_description(struct image *image, struct rest rest) {
   one->path = take_text(&rest, is->path_bytes);
   one->content_bytes = rest.length;
   one->content = take(&rest, rest.length);
-  if (is->kind < OPEN_SANDBOX || is->kind > OPEN_PIPE) damaged("an open file is of no kind");
+  if (is->kind < OPEN_SANDBOX || is->kind > OPEN_PIPE) damaged("an open file has an unknown kind");
   bool inside = is->kind == OPEN_SANDBOX;
   bool outside = is->kind == OPEN_ELSEWHERE || is->kind == OPEN_DEVICE;
   if (inside && strcmp(one->path, ".") != 0 && !is_below(one->path)) damaged("an open file is outside of the sandbox");
@@ -102,7 +102,7 @@ static void read_description(struct image *image, struct rest rest) {
   if (is->kind == OPEN_ELSEWHERE && (is->flags & O_ACCMODE) != O_RDONLY) damaged("it writes outside of the sandbox");
   if (is->kind != OPEN_UNLINKED && is->kind != OPEN_PIPE && one->content_bytes != 0) damaged("a name has content");
   if (is->position > INT64_MAX || is->size > INT64_MAX) damaged("a file is too long");
-  if (is->kind == OPEN_PIPE && ((is->flags & O_ACCMODE) == O_RDWR || one->content_bytes > is->size)) damaged("a pipe is none");
+  if (is->kind == OPEN_PIPE && ((is->flags & O_ACCMODE) == O_RDWR || one->content_bytes > is->size)) damaged("a pipe is invalid");
 }
 
 static bool is_limits(const struct image_layout *layout) {
@@ -122,7 +122,7 @@ static void read_process(struct image *image, struct rest rest) {
   nothing_left(&rest);
   if (!is_place(one->directory)) damaged("a working directory has no path");
   if (*one->program != 0 && !is_place(one->program)) damaged("a program has no path");
-  if (!is_limits(&one->process.layout)) damaged("an address is none");
+  if (!is_limits(&one->process.layout)) damaged("an address is invalid");
   if (one->process.pid <= 1) damaged("a process has no number");
   bool known = image->process_count == 0 && one->process.parent == 0;
   for (size_t i = 0; i < image->process_count; i++) {
@@ -130,7 +130,7 @@ static void read_process(struct image *image, struct rest rest) {
     if (image->processes[i].process.pid == one->process.pid) damaged("two processes have one number");
   }
   if (!known) damaged("a process has no parent");
-  if (one->process.umask > 0777) damaged("a umask is none");
+  if (one->process.umask > 0777) damaged("a umask is invalid");
   image->process_count++;
 }
 
@@ -145,7 +145,7 @@ static void read_fd(struct image *image, struct rest rest) {
   struct image_fd *one = &process->fds[process->fd_count++];
   take_into(&rest, one, sizeof *one);
   nothing_left(&rest);
-  if (one->fd < 0 || one->fd > LAST_FD || one->description >= image->description_count) damaged("a descriptor is none");
+  if (one->fd < 0 || one->fd > LAST_FD || one->description >= image->description_count) damaged("a descriptor is invalid");
 }
 
 static void read_thread(struct image *image, struct rest rest) {
@@ -167,7 +167,7 @@ static void read_signal(struct image *image, struct rest rest) {
   struct image_signal *one = &process->signals[process->signal_count++];
   take_into(&rest, one, sizeof *one);
   nothing_left(&rest);
-  if (one->info.si_signo < 1 || one->info.si_signo > 64) damaged("a signal is none");
+  if (one->info.si_signo < 1 || one->info.si_signo > 64) damaged("a signal is invalid");
 }
 
 static void read_map(struct image *image, struct rest rest) {
@@ -181,7 +181,7 @@ static void read_map(struct image *image, struct rest rest) {
   if (map->start % PAGE || map->end % PAGE || map->offset % PAGE || map->start < before || map->end <= map->start ||
       map->end > USER_END)
     damaged("a map has no place");
-  if (map->kind < MAP_OF_PAGES || map->kind > MAP_OF_KERNEL || map->protection > 7) damaged("a map is of no kind");
+  if (map->kind < MAP_OF_PAGES || map->kind > MAP_OF_KERNEL || map->protection > 7) damaged("a map has an unknown kind");
   if ((map->kind == MAP_OF_SHARED_FILE) != is_below(one->path)) damaged("a map is of a file outside of the sandbox");
 }
 

@@ -11,6 +11,7 @@ import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 import { SITE_STATUS } from '../queue/tables.ts';
 import { adopt, type Orphan, unadoptable } from './adopt.ts';
 import type { AuditedAttempt, AuditEntry, OtherAgents } from './types.ts';
+import { withdraw } from './withdraw.ts';
 
 const NOBODY = () => Promise.resolve(undefined);
 
@@ -153,20 +154,12 @@ export async function settleOrphan(
     const there = await site.audit();
     if (!keysOf(there).includes(attemptKey(key))) return;
     found = true;
-    if (how === 'clean') return clean(site, record, attemptKey(key));
+    if (how === 'clean') return withdraw(site, record.name, attemptKey(key));
     const [orphan] = await strangers(queue, [attemptKey(key)], there);
     if (!orphan) throw new GryphusError('conflict', `Attempt ${key} is being handled.`);
     await adopt(queue, orphan, identity, record.name);
   });
   if (!found) throw new GryphusError('not-found', `Site ${record.name} does not have attempt ${key} any more.`);
-}
-
-async function clean(site: AuditableSite, record: SiteRecord, key: AttemptKey): Promise<void> {
-  for (const act of [site.cancel.bind(site), site.forget.bind(site)]) {
-    const outcome = (await act([key])).get(key);
-    if (outcome && !outcome.ok)
-      throw new GryphusError('site-refused', `Site ${record.name}: ${outcome.refusal.message}`);
-  }
 }
 
 /** States in which the site must know the job. */

@@ -26,3 +26,9 @@ export function jobAdLine(name: string, text: string | null): string | undefined
 export function lineText(text: string): string {
   return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\0', '');
 }
+
+/** A line of such a file, as name and text; `undefined` if it is none. */
+export function readAdLine(line: string): readonly [name: string, text: string] | undefined {
+  const [, name, text] = /^([A-Za-z_][A-Za-z0-9_.]*) = (.*)$/s.exec(line) ?? [];
+  return name === undefined || text === undefined ? undefined : [name, text];
+}

@@ -1,3 +1,4 @@
+import { readAdLine } from '../job/ad-lines.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
 import type { RecalledAttempt } from '../site/audit.ts';
@@ -11,8 +12,6 @@ interface Reading {
   readonly env: Map<string, string>;
 }
 
-const ATTRIBUTE = /^([A-Za-z_][A-Za-z0-9_.]*) = (.*)$/s;
-
 /** The answer of `do_recall` (sweeping.sh). Lines that are not an attribute or a variable are left out. */
 export function readRecalled(answer: SiteAnswer): readonly RecalledAttempt[] {
   const found: Reading[] = [];
@@ -22,8 +21,8 @@ export function readRecalled(answer: SiteAnswer): readonly RecalledAttempt[] {
       const [key = '', prepared = ''] = rest.split(' ');
       if (isAttemptKey(key)) found.push({ key, prepared: Number(prepared) || 0, attrs: new Map(), env: new Map() });
     } else if (kind === 'ad') {
-      const [, name, text] = ATTRIBUTE.exec(percentDecode(rest)) ?? [];
-      if (name !== undefined && text !== undefined) last?.attrs.set(name, text);
+      const attribute = readAdLine(percentDecode(rest));
+      if (attribute !== undefined) last?.attrs.set(...attribute);
     } else if (kind === 'env') {
       const line = octalDecode(rest);
       const equals = line.indexOf('=');

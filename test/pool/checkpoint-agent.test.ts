@@ -1,10 +1,11 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/user-log/text.ts';
-import { TestAgent, until } from '../agent/agent.ts';
+import { until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { SLOW } from '../slow.ts';
+import { quickPool } from './quick-pool.ts';
 
 const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
 
@@ -19,17 +20,7 @@ exit 3
 `;
 
 describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
-  const agent = new TestAgent();
-
-  beforeAll(async () => {
-    agent.config('[pool]\ncpus = 2\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
-    agent.file('counter.sh', COUNTER, 0o755);
-    await agent.ok('up');
-  }, 60_000);
-  afterAll(async () => {
-    killMatching('worker.mjs', agent);
-    await agent.end();
-  });
+  const agent = quickPool(COUNTER);
 
   async function counter(name: string): Promise<{ cluster: number; ledger: string; name: string }> {
     const ledger = join(agent.work, `${name}.ledger`);

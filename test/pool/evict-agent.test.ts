@@ -1,10 +1,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/user-log/text.ts';
-import { TestAgent, until } from '../agent/agent.ts';
+import { until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { some } from '../slow.ts';
+import { quickPool } from './quick-pool.ts';
 
 /** Counts in steps of 20 ms up to its argument; when asked to end, saves its count, and prints it. */
 const COUNTER = `#!/bin/sh
@@ -18,18 +19,8 @@ echo $n >result
 `;
 
 describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
-  const agent = new TestAgent();
+  const agent = quickPool(COUNTER);
   let jobs = 0;
-
-  beforeAll(async () => {
-    agent.config('[pool]\ncpus = 2\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
-    agent.file('counter.sh', COUNTER, 0o755);
-    await agent.ok('up');
-  }, 60_000);
-  afterAll(async () => {
-    killMatching('worker.mjs', agent);
-    await agent.end();
-  });
 
   /** A job's ledger has a line for each start of its program, with the count at which it started. */
   async function counter(more = '', to = 1_000_000): Promise<{ cluster: number; ledger: string; name: string }> {

@@ -10,7 +10,7 @@ import { Cgroups } from '../../src/pool/worker/cgroups.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
 import { until } from '../agent/agent.ts';
-import { ticksOf } from './owner/stations.ts';
+import { ticksOf } from './owner/ticks.ts';
 import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };

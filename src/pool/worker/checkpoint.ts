@@ -17,6 +17,7 @@ import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
 import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
 import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
 import { processIdentity } from '../../util/process-identity.ts';
+import { readBoolean } from '../../job/values.ts';
 import type { RunSpec } from '../wire/wire.ts';
 import { AD_FILES } from './ad-files.ts';
 import { AttemptDir } from './attempt-dir.ts';
@@ -44,7 +45,9 @@ type Trouble = string | undefined;
 
 /** Whether its submit file says `want_checkpoint = true`. */
 export function wantsCheckpoint(run: Run): boolean {
-  return run.sandboxed && jobAdOf(run)['WantCheckpoint']?.trim().toLowerCase() === 'true';
+  if (!run.sandboxed) return false;
+  const ad = jobAdOf(run);
+  return readBoolean({ get: (name) => ad[name] ?? undefined }, 'WantCheckpoint') === true;
 }
 
 /** From now on it can be checkpointed. A run that shares its place with others cannot. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readAdLine } from '../../job/ad-lines.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { AD_FILES } from './ad-files.ts';
 import type { Run } from './run.ts';
@@ -13,8 +14,8 @@ export function jobAdOf(run: Run): AttrTexts {
       : readFileSync(join(run.dir.work, AD_FILES.job), 'utf8');
     return Object.fromEntries(
       text.split('\n').flatMap((line) => {
-        const [, name, value] = /^(\w+) = (.*)$/.exec(line) ?? [];
-        return name === undefined || value === undefined ? [] : [[name, value]];
+        const attribute = readAdLine(line);
+        return attribute === undefined ? [] : [attribute];
       }),
     );
   } catch {

@@ -1,33 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { processesOf } from '../../../src/pool/host/processes.ts';
 import { TestAgent, until } from '../../agent/agent.ts';
+import { stopped, ticksOf } from './ticks.ts';
 import { Typist } from './typist.ts';
 
 const SOON = 40_000;
-/** The processor time of all processes of an attempt so far, in ticks. */
-function ticksOf(key: string): number {
-  const all = processesOf(new Set([key])).map(({ pid }) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
-    return Number(fields[11]) + Number(fields[12]);
-  });
-  return all.reduce((sum, ticks) => sum + ticks, 0);
-}
-
-/** How long nothing may have run until it counts as stopped, on a machine with much other work. Milliseconds. */
+/** How long nothing may have run until a job counts as stopped, on a machine with much other work. Milliseconds. */
 const QUIET_MS = 4000;
-
-/** When an attempt used the processor for the last time. */
-async function stopped(key: string): Promise<number> {
-  let seen = { ticks: -1, at: 0 };
-  return until('the job to stop', () => {
-    const ticks = ticksOf(key);
-    const now = Date.now();
-    if (ticks !== seen.ticks) seen = { ticks, at: now };
-    return now - seen.at > QUIET_MS ? seen.at : undefined;
-  });
-}
 
 describe('the owner of this machine, at a terminal', () => {
   const agent = new TestAgent();
@@ -86,7 +66,7 @@ describe('the owner of this machine, at a terminal', () => {
     const id = await key(cluster);
     const at = Date.now();
     typist.type();
-    const took = (await stopped(id)) - at;
+    const took = (await stopped(id, QUIET_MS)) - at;
     expect(took).toBeLessThan(13_000);
     const before = ticksOf(id);
     await until('the queue to know', async () => (await status(cluster)) === 7 || undefined, SOON);
@@ -116,7 +96,7 @@ describe('the owner of this machine, at a terminal', () => {
     await until('it to run', async () => (await status(cluster)) === 2 || undefined, 60_000);
     const id = await key(cluster);
     typist.type();
-    await stopped(id);
+    await stopped(id, QUIET_MS);
     await slot((ad) => ad['Activity'] === 'Suspended', false);
     const before = ticksOf(id);
     const { pid } = JSON.parse(readFileSync(join(agent.home, 'state/pool/worker/worker.pid'), 'utf8')) as {

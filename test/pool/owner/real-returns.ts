@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { killMatching } from '../../agent/kill.ts';
 import { seeded } from '../../seeded.ts';
-import { type Stations, ticksOf } from './stations.ts';
+import { type Stations } from './stations.ts';
+import { ticksOf } from './ticks.ts';
 
 /*
  * Owners who come back at random to a machine with real jobs, while its worker and the central manager are killed at

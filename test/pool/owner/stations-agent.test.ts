@@ -5,7 +5,8 @@ import { until } from '../../agent/agent.ts';
 import { ordinaryUser } from '../../sites/ordinary-user.ts';
 import { startSshd } from '../../sites/sshd.ts';
 import { SLOW } from '../../slow.ts';
-import { Stations, stopped, ticksOf } from './stations.ts';
+import { Stations } from './stations.ts';
+import { stopped, ticksOf } from './ticks.ts';
 import { Typist } from './typist.ts';
 
 const NO_LOAD = 'HighLoad = 1000.0\nBackgroundLoad = 1000.0\n';

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
-import { processesOf } from '../../../src/pool/host/processes.ts';
 import { TestAgent, until } from '../../agent/agent.ts';
+import { ticksOf } from './ticks.ts';
 
 type Ad = Record<string, unknown>;
 
@@ -9,34 +8,7 @@ interface Move {
   readonly at: number;
 }
 
-/** How long nothing may have run until it counts as stopped, on a machine with much other work. Milliseconds. */
-const QUIET_MS = 3000;
 const SOON = 60_000;
-
-/** The processor time of all processes of an attempt so far, in ticks. */
-export function ticksOf(key: string): number {
-  const all = processesOf(new Set([key])).map(({ pid }) => {
-    try {
-      const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-      return Number(fields[11]) + Number(fields[12]);
-    } catch {
-      return 0;
-    }
-  });
-  return all.reduce((sum, ticks) => sum + ticks, 0);
-}
-
-/** When an attempt used the processor for the last time, of which nothing was seen for some seconds. */
-export async function stopped(key: string): Promise<number> {
-  let seen = { ticks: -1, at: 0 };
-  return until('the job to stop', () => {
-    const ticks = ticksOf(key);
-    const now = Date.now();
-    if (ticks !== seen.ticks) seen = { ticks, at: now };
-    return now - seen.at > QUIET_MS ? seen.at : undefined;
-  });
-}
 
 /** An agent with its own machine, which has an owner, and a second one, whose owner is never there: a pilot's. */
 export class Stations extends TestAgent {

@@ -5,7 +5,8 @@ import { X11 } from '../../../src/pool/owner/idle/x11.ts';
 import { until } from '../../agent/agent.ts';
 import { RealReturns } from './real-returns.ts';
 import { SLOW } from '../../slow.ts';
-import { Stations, stopped, ticksOf } from './stations.ts';
+import { Stations } from './stations.ts';
+import { stopped, ticksOf } from './ticks.ts';
 
 const DISPLAY = `:${90 + (process.pid % 500)}`;
 const press = () => execFileSync('xdotool', ['key', 'a'], { env: { ...process.env, DISPLAY } });
