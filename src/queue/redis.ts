@@ -107,7 +107,7 @@ export class Connection {
   /** For a call that may block at the server: it gets a connection of its own, which `signal` closes. */
   async blocking<T>(use: (redis: Redis) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const redis = this.#idle.pop() ?? this.#extra();
-    const cut = () => redis.disconnect();
+    const cut = () => hangUp(redis);
     signal?.addEventListener('abort', cut, { once: true });
     try {
       await this.#ready(redis);
@@ -115,7 +115,7 @@ export class Connection {
       if (!signal?.aborted) this.#idle.push(redis);
       return result;
     } catch (thrown) {
-      redis.disconnect();
+      hangUp(redis);
       this.#others.delete(redis);
       throw this.#wrapped(thrown);
     } finally {
@@ -156,8 +156,7 @@ export class Connection {
   /** Closes all connections; no server is started afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#main.disconnect();
-    for (const other of this.#others) other.disconnect();
+    for (const one of [this.#main, ...this.#others]) hangUp(one);
     this.#idle = [];
     await this.#reviving;
   }
@@ -239,6 +238,14 @@ export class Connection {
     const lost = /Connection is closed|Stream isn't writeable|ECONN|EPIPE|ENOENT|max retries/i.test(error.message);
     return lost ? this.#unavailable('the connection was lost', error) : error;
   }
+}
+
+/**
+ * Once. ioredis waits for the closing of a connection's socket with a timer of 2 s, and a second call after that starts
+ * one that nothing ends: the process would live on for so long.
+ */
+function hangUp(redis: Redis): void {
+  if (redis.status !== 'end') redis.disconnect();
 }
 
 function backOff(times: number): number {

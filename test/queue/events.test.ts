@@ -172,4 +172,22 @@ describe('a subscriber', () => {
     await listening;
     expect(heard.filter((message) => message === 'after')).toHaveLength(1);
   });
+
+  it('leaves no timer behind, which would keep its process from ending', async () => {
+    const own = await redis.open();
+    await own.position();
+    const other = new Redis(redis.socket);
+    const blocked = async () => Number(/blocked_clients:(\d+)/.exec(await other.info('clients'))?.[1]);
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const [others, before] = [await blocked(), timers()];
+    const stop = new AbortController();
+    const listening = (async () => {
+      for await (const _ of own.subscribe({ signal: stop.signal }));
+    })();
+    await until(async () => (await blocked()) > others);
+    stop.abort();
+    await listening;
+    expect(timers()).toBeLessThanOrEqual(before);
+    other.disconnect();
+  });
 });
