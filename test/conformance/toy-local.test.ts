@@ -24,7 +24,7 @@ let copy: string;
 
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), 'gry-toy-'));
-  for (const name of ['src', 'scripts', 'package.json', 'tsconfig.json'])
+  for (const name of ['src', 'native', 'scripts', 'package.json', 'tsconfig.json'])
     cpSync(join(ROOT, name), join(copy, name), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   cpSync(join(TOY, 'backends'), join(copy, 'src/backends'), { recursive: true });

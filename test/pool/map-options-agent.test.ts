@@ -303,7 +303,7 @@ describe('GNU parallel’s options of a map', () => {
   }, 60_000);
 
   it('an option that is not supported is an error that names it', async () => {
-    for (const option of ['--pipe', '--retry-failed', '--sshlogin', '--xargs'])
+    for (const option of ['--retry-failed', '--sshlogin', '--xargs'])
       await usage([option], `Nonexistent flag: ${option}.`);
   }, 60_000);
 });
