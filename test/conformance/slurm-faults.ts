@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { SiteBackoff } from '../../src/gridmanager/backoff.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { sshSlurm } from './grounds.ts';
-import { SLOW } from '../slow.ts';
+import { SLOW, some } from '../slow.ts';
 import { freshKey, freshKeys, ledgerJob, run, shellJob, starts, Watch } from './kit.ts';
 
 type SlurmGround = Awaited<ReturnType<typeof sshSlurm>>;
@@ -94,12 +94,13 @@ export function slurmFaults(ground: () => SlurmGround): void {
   });
 
   describe('the queue command', () => {
-    it.each([
+    const faults = [
       ['fails', 'echo "slurm_load_jobs error: Unable to contact slurm controller (connect failure)" >&2; exit 1'],
       ['answers nothing', 'exit 0'],
       ['answers garbage', 'echo "<html>502 Bad Gateway</html>"'],
       ['is cut short', '"$REAL" "$@" | head -n 1; kill -9 $$'],
-    ])(
+    ] as const;
+    it.each(some(faults, 3))(
       '%s: nothing is lost, nothing is done',
       async (_, script) => {
         const site = await ground().open();

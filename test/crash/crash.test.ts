@@ -13,11 +13,11 @@ import { HERE } from './points.ts';
 import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sites.ts';
 
 const JOBS = 3;
-/** An ordinary run covers all points over ssh, every n-th elsewhere, and none at two kinds of site. */
+/** A slow run covers all points everywhere; an ordinary one every n-th, and none at three kinds of site. */
 const EVERY: Readonly<Record<Kind, number>> = {
   pool: 3,
   'fork, local': 3,
-  'fork, ssh': 1,
+  'fork, ssh': 2,
   'slurm, ssh': 3,
   'sge, ssh': 24,
   'pbs, ssh': 1,

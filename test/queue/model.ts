@@ -63,12 +63,12 @@ export class Model {
     const away = change.at && (change.at.manager !== job.manager || change.at.site !== job.site);
     const leaves = change.event === 'withdrawn' || change.event === 'forgotten';
     const wished = typeof job.own['GryphusMoveTo'] === 'string' && !change.route && (to === 'idle' || to === 'held');
-    if (away || (leaves && wished)) return { ok: false, why: 'wrong-state', state: job.state };
+    if (away) return { ok: false, why: 'wrong-state', state: job.state };
     if (change.attempt !== undefined && change.attempt !== job.attempt)
       return { ok: false, why: 'wrong-attempt', state: job.state };
     // Only a candidate is granted, and no job here has one.
     // No change here names an attempt to adopt, either.
-    if (change.event === 'granted' || change.event === 'adopted')
+    if (change.event === 'granted' || change.event === 'adopted' || (leaves && wished))
       return { ok: false, why: 'wrong-state', state: job.state };
     if (LIFE[to].shows !== LIFE[job.state].shows) job.own['LastJobStatus'] = String(JOB_STATUS[LIFE[job.state].shows]);
     for (const [name, text] of Object.entries(change.set ?? {})) {

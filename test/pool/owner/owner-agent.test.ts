@@ -122,7 +122,7 @@ describe('the owner of this machine, at a terminal', () => {
     expect(await slot((ad) => ad['State'] === 'Drained' && ad['Activity'] === 'Idle')).toMatchObject({ START: false });
     await until('it to wait', async () => (await status(cluster)) === 1 || undefined, SOON);
     expect(await agent.ok('why', String(cluster))).toMatch(
-      /its owner took it out of the pool at \d\d:\d\d until \d\d:\d\d/,
+      /its owner took it out of the pool at (\d{4}-\d\d-\d\d )?\d\d:\d\d until (\d{4}-\d\d-\d\d )?\d\d:\d\d/,
     );
     await agent.ok('pool', 'keep', '1');
     await agent.ok('pool', 'on');
