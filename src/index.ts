@@ -13,6 +13,8 @@ export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/g
 export type { EventsRequest, EventWithCursor } from './client/news.ts';
 export type { IdleView, MachineOwner, PresenceView } from './client/machine-owner.ts';
 export type { OneJob } from './client/one-job.ts';
+export { backupAgent, restoreAgent, type BackupRequest, type Restored, type RestoreRequest } from './client/backup.ts';
+export type { BackupReport } from './backup/take.ts';
 export { recoverAgent } from './client/recovery.ts';
 export type { Recovery, RecoveryStep, RecoverRequest } from './client/recovery-types.ts';
 export type { RetryResult } from './client/retry.ts';

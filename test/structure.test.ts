@@ -38,9 +38,10 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     gridmanager: 'job submit site backends config credentials queue staging transport open-site site-check',
     broker: 'job classad site backends config queue',
     scheduler: 'job classad submit user-log config credentials credentials/inventory notify queue enqueue dag broker',
+    backup: 'config queue staging',
     client:
-      'job submit user-log site backends config credentials credentials/inventory credentials/x509 notify queue staging transport open-site site-check enqueue dag broker',
-    index: 'job batch-script user-log backends config credentials queue client',
+      'backup job submit user-log site backends config credentials credentials/inventory credentials/x509 notify queue staging transport open-site site-check enqueue dag broker',
+    index: 'backup job batch-script user-log backends config credentials queue client',
     // The command line: the API, and what has no state.
     commands: 'job classad user-log index',
     bin: 'commands',

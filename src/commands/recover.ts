@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Args, Flags } from '@oclif/core';
-import type { RecoveryStep } from '../index.ts';
+import type { Recovery, RecoveryStep } from '../index.ts';
 import { counted } from '../util/plain-text.ts';
 import { askAtTerminal } from './ask.ts';
 import { GryphusCommand, Out, prose } from './command.ts';
@@ -47,18 +47,23 @@ pool, and those that were still waiting at home. Exit status 1 if a site did not
     };
     const recovery = await recoverAgent(request, this.openOptions(flags));
     if (!dryRun) await Gryphus.up(this.openOptions(flags));
-    const { agent, steps } = recovery;
-    if (steps.some(({ outcome }) => outcome === 'unreachable')) process.exitCode = 1;
+    if (recovery.steps.some(({ outcome }) => outcome === 'unreachable')) process.exitCode = 1;
     if (flags.json) return void process.stdout.write(`${JSON.stringify(recovery, undefined, 2)}\n`);
     const out = new Out();
-    for (const step of steps) out.line(lineOf(step));
-    const taken = steps.filter(({ outcome }) => outcome === 'followed' || outcome === 'held').length;
-    out.line(
-      `${counted(taken, 'job')} of agent ${agent} ${dryRun ? 'would be' : taken === 1 ? 'is' : 'are'} back in the queue.`,
-    );
-    for (const line of dagLines(steps)) out.line(line);
+    for (const line of stepLines(recovery, dryRun)) out.line(line);
     await out.flush();
   }
+}
+
+/** What was done, one line for each attempt, and how many jobs are back. */
+export function stepLines({ agent, steps }: Recovery, dryRun: boolean): readonly string[] {
+  const taken = steps.filter(({ outcome }) => outcome === 'followed' || outcome === 'held').length;
+  const verb = dryRun ? 'would be' : taken === 1 ? 'is' : 'are';
+  return [
+    ...steps.map(lineOf),
+    `${counted(taken, 'job')} of agent ${agent} ${verb} back in the queue.`,
+    ...dagLines(steps),
+  ];
 }
 
 function lineOf(step: RecoveryStep): string {

@@ -1,6 +1,7 @@
 import { Hold, Release, Rm } from './act.ts';
 import { AlarmTest } from './alarm/test.ts';
 import { Api } from './api.ts';
+import { Backup } from './backup.ts';
 import { ClassadEval } from './classad/eval.ts';
 import { Completion } from './completion.ts';
 import { CompatInstall } from './compat/install.ts';
@@ -30,6 +31,7 @@ import { PoolIdle } from './pool/idle.ts';
 import { PoolKeep, PoolOff, PoolOn } from './pool/off.ts';
 import { Q } from './q.ts';
 import { Recover } from './recover.ts';
+import { Restore } from './restore.ts';
 import { Retry } from './retry.ts';
 import { Run } from './run.ts';
 import { SiteAdd } from './site/add.ts';
@@ -116,6 +118,8 @@ export const COMMANDS = {
   down: Down,
   status: Status,
   doctor: Doctor,
+  backup: Backup,
+  restore: Restore,
   recover: Recover,
   completion: Completion,
   api: Api,

@@ -229,6 +229,13 @@ export interface Queue {
    */
   retire(ids: readonly JobId[]): Promise<number>;
   readonly history: History;
+  /**
+   * Saves the queue as it is at one moment in a file of its own, while others use it; returns its absolute path. Rejects with
+   * 'conflict' for a Redis that is not ours.
+   */
+  snapshot(): Promise<string>;
+  /** For a queue that was put back from a snapshot: deletes what its history knows of later. */
+  cutHistory(): Promise<void>;
   /** The stream of the DAG whose manager is this cluster. */
   dag(manager: number): DagStream;
   readonly kv: Kv;
@@ -238,6 +245,12 @@ export interface Queue {
 
   /** Closes this process's connections. */
   close(): Promise<void>;
+}
+
+/** Puts a queue's snapshot where a Redis that is started in `stateDir` reads it. */
+export async function placeSnapshot(rdb: string, stateDir: string): Promise<void> {
+  const { placeSnapshot: place } = await import('./snapshot.ts');
+  place(rdb, stateDir);
 }
 
 /** Connects to the queue, and starts the private Redis if necessary. */

@@ -70,6 +70,19 @@ export function removePlain(path: string): void {
   rmSync(indexOf(path), { force: true });
 }
 
+/** Makes the first bytes of an archived file a plain one again, without an index. Nothing if it has no more than these. */
+export function unpackArchive(path: string, size: number): void {
+  const archived = openArchive(path);
+  if (!archived) return;
+  try {
+    if (archived.file.size <= size) return;
+    writeWhole(path, archived.file.read(0, size));
+  } finally {
+    archived.file.close();
+  }
+  removeArchive(path);
+}
+
 export function removeArchive(path: string): void {
   rmSync(archiveOf(path), { force: true });
   rmSync(archiveOf(indexOf(path)), { force: true });

@@ -6,14 +6,16 @@ import {
   ftruncateSync,
   openSync,
   readSync,
+  rmSync,
   statSync,
+  truncateSync,
   writeSync,
 } from 'node:fs';
 import * as z from 'zod';
 import { type AttrTexts, isAttrTexts } from '../job/attrs.ts';
 import { attrTexts } from '../job/schema.ts';
 import type { Read } from '../util/schema.ts';
-import { archive, indexOf, isArchived, removeArchive, removePlain } from './history-archive.ts';
+import { archive, indexOf, isArchived, removeArchive, removePlain, unpackArchive } from './history-archive.ts';
 import { type HistoryEntry, HistorySnapshot, RECORD } from './history-snapshot.ts';
 
 export interface JobLine {
@@ -108,6 +110,15 @@ export class HistoryFile {
     } finally {
       closeSync(fd);
     }
+  }
+
+  /** Cuts off what follows this many bytes; an archive becomes a file again. Only for the writer. */
+  cut(size: number): void {
+    if (this.archived) unpackArchive(this.path, size);
+    else if (this.size() > size) truncateSync(this.path, size);
+    if (this.archived) return;
+    rmSync(indexOf(this.path), { force: true });
+    this.repair();
   }
 
   /** Cuts off an incomplete last line, and completes the index. Only for the writer. */

@@ -90,6 +90,20 @@ export class History implements Reading {
       if (!archived) await this.#next(() => this.#archive(name));
   }
 
+  /** Deletes what was written after the queue's mark: the queue is an older copy, and has those jobs itself. */
+  cut(): Promise<void> {
+    return this.#next(async () => {
+      const names = this.#names();
+      const newest = names.at(-1);
+      if (newest === undefined) return;
+      const mark = await this.#mark(newest.name, this.#file(newest));
+      const at = names.findIndex(({ name }) => name === mark.file);
+      if (at < 0) return;
+      for (const later of names.slice(at + 1)) this.#file(later).delete();
+      this.#file({ name: mark.file }).cut(mark.size);
+    });
+  }
+
   #prune({ jobs, seconds }: { readonly jobs: number; readonly seconds: number }): void {
     this.#inAFile = Math.max(1, Math.min(IN_A_FILE, Math.floor(jobs / 8)));
     if (existsSync(this.#dir))

@@ -18,6 +18,7 @@ import { Connection } from './redis.ts';
 import { restore } from './restore.ts';
 import { NameTable, type QueueContext } from './context.ts';
 import { materialize, submit } from './submit.ts';
+import { snapshot } from './snapshot.ts';
 import { summaries } from './summaries.ts';
 import { forgetAllWork, WorkQueue } from './work.ts';
 
@@ -29,14 +30,14 @@ export async function open(options: QueueOptions): Promise<Queue> {
   const clock = options.clock ?? Date.now;
   const context: QueueContext = { db, names: new NameTable(db), now: () => Math.floor(clock()) };
   try {
-    return assemble(context, await openMeta(db, context.now), new History(context, options.stateDir));
+    return assemble(context, await openMeta(db, context.now), new History(context, options.stateDir), options.stateDir);
   } catch (thrown) {
     await db.close();
     throw thrown;
   }
 }
 
-function assemble(context: QueueContext, { agent, holder }: Meta, history: History): Queue {
+function assemble(context: QueueContext, { agent, holder }: Meta, history: History, stateDir: string): Queue {
   const work = new Map<string, WorkQueue>();
   return {
     agent,
@@ -85,6 +86,8 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
     divergence: (seen) => divergence(context.db, seen),
     skipClusters: (upTo) => skipClusters(context.db, upTo),
     retire: (ids) => history.retire(ids),
+    snapshot: () => snapshot(context.db, stateDir),
+    cutHistory: () => history.cut(),
     history,
     dag: (manager) => dagStream(context, manager),
     kv: openKv(context),

@@ -149,6 +149,11 @@ export class Connection {
     }
   }
 
+  /** Whether it is a Redis that others may use too, which we neither start nor configure. */
+  get shared(): boolean {
+    return this.#url !== undefined;
+  }
+
   get closed(): boolean {
     return this.#closed;
   }
