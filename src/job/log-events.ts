@@ -1,5 +1,5 @@
 import type { Attrs } from './attrs.ts';
-import type { Transitioned } from './events.ts';
+import type { Edited, Transitioned } from './events.ts';
 import type { JobId } from './ids.ts';
 import { resourcesOf, spentInAllOf, spentOf } from './log-usage.ts';
 import type { UserLogBody, UserLogEvent } from '../user-log/event.ts';
@@ -26,6 +26,12 @@ export function submitEvent(id: JobId, at: number, attrs: Attrs, host: string): 
 /** The user log events for a step in a job's life: HTCondor's events, in its order (from recorded event logs). */
 export function logEvents(id: JobId, step: Transitioned, attrs: Attrs): UserLogEvent[] {
   return bodies(step, attrs).map((body) => ({ ...id, at: step.at, ...body }));
+}
+
+/** A line that the running job itself wrote into its log (condor_chirp ulog). */
+export function chirpEvents(id: JobId, { at, info }: Edited): UserLogEvent[] {
+  const text = info?.['ulog'];
+  return typeof text === 'string' ? [{ ...id, at, type: 'generic', text }] : [];
 }
 
 function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number })[] {

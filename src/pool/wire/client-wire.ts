@@ -5,6 +5,7 @@
  */
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
+import { homeRequest } from '../../site/chirp.ts';
 import { capacity, ending, fetchOutcome, fetchRequest, inputFile, outcome, report, stream } from '../../site/shapes.ts';
 import { amount, count, count as id, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
@@ -149,6 +150,8 @@ const fromClient = z.discriminatedUnion('t', [
   message('worker-died', { id, token: text, message: text }),
   /** Workers admitted by these tokens take no more jobs, and end. */
   message('drain', { id, tokens: texts, now: flag }),
+  /** The answer to a job's request, with its bytes. */
+  message('home-answer', { call: count, result: z.int() }),
 ]);
 export type FromClient = Read<typeof fromClient>;
 
@@ -169,6 +172,8 @@ const toClient = z.discriminatedUnion('t', [
   shellOver,
   message('tops', { id, runs: z.array(runningNow) }),
   message('failed', { id, message: text }),
+  /** A running job's request to its home, with its bytes: answered by `home-answer` with the same number. */
+  message('home', { call: count, key, request: homeRequest }),
 ]);
 export type ToClient = Read<typeof toClient>;
 
