@@ -40,7 +40,7 @@ import { SiteRm } from './site/rm.ts';
 import { SiteShow } from './site/show.ts';
 import { SiteTest } from './site/test.ts';
 import { Status } from './status.ts';
-import { Continue, Suspend, Vacate } from './steer.ts';
+import { Checkpoint, Continue, Suspend, Vacate } from './steer.ts';
 import { Submit } from './submit.ts';
 import { Ssh } from './ssh.ts';
 import { Tail } from './tail.ts';
@@ -80,6 +80,7 @@ export const COMMANDS = {
   usage: Usage,
   userprio: Userprio,
   vacate: Vacate,
+  checkpoint: Checkpoint,
   suspend: Suspend,
   continue: Continue,
   'dag:submit': DagSubmit,

@@ -2,7 +2,7 @@ import type { Attrs } from './attrs.ts';
 import type { Edited, Transitioned } from './events.ts';
 import type { JobId } from './ids.ts';
 import { resourcesOf, spentInAllOf, spentOf } from './log-usage.ts';
-import type { UserLogBody, UserLogEvent } from '../user-log/event.ts';
+import { NO_CPU, type UserLogBody, type UserLogEvent } from '../user-log/event.ts';
 import { UNIVERSE } from './universe.ts';
 import { readNumber, readString } from './values.ts';
 
@@ -28,10 +28,19 @@ export function logEvents(id: JobId, step: Transitioned, attrs: Attrs): UserLogE
   return bodies(step, attrs).map((body) => ({ ...id, at: step.at, ...body }));
 }
 
-/** A line that the running job itself wrote into its log (condor_chirp ulog). */
-export function chirpEvents(id: JobId, { at, info }: Edited): UserLogEvent[] {
+/** Whether an edit of a job's attributes is also an event of its log. */
+export function isLogged({ info }: Edited): boolean {
+  return info !== undefined && ('ulog' in info || 'checkpointed' in info);
+}
+
+/** What a running job wrote into its log itself (condor_chirp ulog), and its checkpoints. */
+export function runningEvents(id: JobId, { at, info }: Edited): UserLogEvent[] {
   const text = info?.['ulog'];
-  return typeof text === 'string' ? [{ ...id, at, type: 'generic', text }] : [];
+  if (typeof text === 'string') return [{ ...id, at, type: 'generic', text }];
+  const used = info?.['checkpointed'];
+  if (typeof used !== 'object' || used === null || !('user' in used)) return [];
+  const runRemote = { user: Number(used['user']), system: Number(used['system']) };
+  return [{ ...id, at, type: 'checkpointed', runRemote, runLocal: NO_CPU, sent: 0 }];
 }
 
 function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number })[] {

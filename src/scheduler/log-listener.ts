@@ -6,7 +6,7 @@ import { userLogPath } from '../job/user-log-path.ts';
 import { printUserLog } from '../user-log/text.ts';
 import type { EventEntry, JobRecord, Queue } from '../queue/api.ts';
 import type { Listener } from './listener.ts';
-import { chirpEvents, logEvents, submitEvent } from '../job/log-events.ts';
+import { isLogged, logEvents, runningEvents, submitEvent } from '../job/log-events.ts';
 import type { UserLogs } from './user-logs/user-logs.ts';
 
 export interface LogListenerOptions {
@@ -62,7 +62,7 @@ export class LogListener implements Listener {
   #said(event: QueueEvent, job: JobRecord): UserLogEvent[] {
     if (event.type === 'submitted' || event.type === 'materialized')
       return [submitEvent(job.id, event.at, job.attrs, this.#options.host)];
-    if (event.type === 'edited') return chirpEvents(job.id, event);
+    if (event.type === 'edited') return runningEvents(job.id, event);
     return event.type === 'transition' ? logEvents(job.id, event, job.attrs) : [];
   }
 
@@ -148,7 +148,7 @@ function* jobsOf(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Gener
 }
 
 function isOfOne(event: QueueEvent): event is Transitioned | Edited {
-  return event.type === 'transition' || (event.type === 'edited' && event.info?.['ulog'] !== undefined);
+  return event.type === 'transition' || (event.type === 'edited' && isLogged(event));
 }
 
 function* idsOf(event: QueueEvent): Generator<JobId> {

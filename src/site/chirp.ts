@@ -65,8 +65,15 @@ export const HOME_OPS = [
   /** NAME TEXT NAME TEXT …: values of set_job_attr_delayed. */
   'set_job_attrs_delayed',
   'ulog',
+  /** From the worker, not the job. USER SYSTEM: milliseconds of processor time. Its image was written, and it goes on. */
+  'checkpointed',
+  /** From the worker, not the job. WHY: its user asked for an image, and there is none. */
+  'not_checkpointed',
 ] as const;
 export type HomeOp = (typeof HOME_OPS)[number];
+
+/** What a worker tells of a job that it runs, whether or not the job has a proxy. */
+export const WORKERS_OWN: ReadonlySet<HomeOp> = new Set<HomeOp>(['checkpointed', 'not_checkpointed']);
 
 /** A request of a job: sent again (`again`) when the connection was cut, it is done once. */
 export const homeRequest = z.strictObject({

@@ -1,7 +1,7 @@
 import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
 import { readBoolean, readString } from '../../job/values.ts';
 import type { JobRecord } from '../../queue/api.ts';
-import { CHIRP_ERROR, type HomeAnswer, type HomeRequest } from '../../site/chirp.ts';
+import { CHIRP_ERROR, type HomeAnswer, type HomeRequest, WORKERS_OWN } from '../../site/chirp.ts';
 import type { SiteContext } from '../context.ts';
 import { JobAttributes } from './attributes.ts';
 import { codeOf, SystemError } from './beneath.ts';
@@ -94,8 +94,10 @@ export class JobAnswers {
   async #answer(key: AttemptKey, request: HomeRequest, bytes: Uint8Array): Promise<HomeAnswer> {
     const job = await this.#jobOf(key);
     const wants = (name: string) => readBoolean(job.attrs, name) === true;
-    if (!wants('WantIOProxy') && !(request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates')))
-      throw new SystemError('EACCES');
+    const asked = WORKERS_OWN.has(request.op)
+      ? wants('WantCheckpoint')
+      : wants('WantIOProxy') || (request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates'));
+    if (!asked) throw new SystemError('EACCES');
     if (request.op in FILE_OPS) {
       const root = readString(job.attrs, 'Iwd');
       if (root === undefined) throw new SystemError('EACCES');
@@ -104,7 +106,11 @@ export class JobAnswers {
       if (answer) return answer;
     }
     const attributes = new JobAttributes(this.#ctx, job);
-    return (await ATTRIBUTE_OPS[request.op]?.(attributes, request.words)) ?? { result: CHIRP_ERROR.invalidRequest };
+    return (
+      (await ATTRIBUTE_OPS[request.op]?.(attributes, request.words, request.numbers)) ?? {
+        result: CHIRP_ERROR.invalidRequest,
+      }
+    );
   }
 
   /** Only the job's current attempt may ask. */
@@ -125,7 +131,12 @@ function isHarmless({ op, words }: HomeRequest): boolean {
 
 /** The requests about attributes, and the job's log. */
 const ATTRIBUTE_OPS: Partial<
-  Readonly<Record<HomeRequest['op'], (attributes: JobAttributes, words: readonly string[]) => Promise<HomeAnswer>>>
+  Readonly<
+    Record<
+      HomeRequest['op'],
+      (attributes: JobAttributes, words: readonly string[], numbers: readonly number[]) => Promise<HomeAnswer>
+    >
+  >
 > = {
   get_job_attr: async (attributes, [name = '']) => {
     const bytes = Buffer.from(attributes.get(name));
@@ -135,6 +146,10 @@ const ATTRIBUTE_OPS: Partial<
   set_job_attrs_delayed: async (attributes, words) => attributes.setDelayed(words).then(success),
   constrain: async (attributes, [text = '']) => attributes.constrain(text).then(success),
   ulog: async (attributes, [text = '']) => attributes.log(text).then(success),
+  checkpointed: async (attributes, _, [user = 0, system = 0]) =>
+    attributes.checkpointed({ user: user / 1000, system: system / 1000 }).then(success),
+  not_checkpointed: async (attributes, [why = '']) =>
+    attributes.log(`The job was not checkpointed: ${why}`).then(success),
 };
 
 function success(): HomeAnswer {

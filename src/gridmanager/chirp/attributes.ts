@@ -1,9 +1,9 @@
 import { GryphusError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { fixedAttribute } from '../../job/fixed-attributes.ts';
-import { checkExpression } from '../../job/values.ts';
+import { checkExpression, readNumber } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
-import type { JobRecord } from '../../queue/api.ts';
+import type { Change, JobRecord } from '../../queue/api.ts';
 import { commitChanges, type SiteContext } from '../context.ts';
 import { SystemError } from './beneath.ts';
 
@@ -66,7 +66,14 @@ export class JobAttributes {
     await this.#change({}, { ulog: oneLine(text) });
   }
 
-  async #change(set: AttrTexts, info?: { readonly ulog: string }): Promise<void> {
+  /** Counts a checkpoint of a job that goes on: event 003. Seconds of processor time. */
+  async checkpointed({ user, system }: { readonly user: number; readonly system: number }): Promise<void> {
+    const count = (readNumber(this.#job.attrs, 'NumCkpts') ?? 0) + 1;
+    const set = { NumCkpts: String(count), LastCkptTime: String(Math.floor(this.#ctx.now() / 1000)) };
+    await this.#change(set, { checkpointed: { user, system } });
+  }
+
+  async #change(set: AttrTexts, info?: Change['info']): Promise<void> {
     const { id, attempt } = this.#job;
     const [result] = await commitChanges(this.#ctx, [{ id, attempt, set, ...(info && { info }) }]);
     if (result?.ok !== true) throw new SystemError('EACCES');

@@ -1,10 +1,17 @@
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
+import { inAd, readBoolean } from '../../job/values.ts';
 import type { HomeAnswer, HomeRequest } from '../../site/chirp.ts';
 import type { Outcome, Report } from '../../site/contract.ts';
 import { type Attempt, jobOf, reportOf } from './attempts.ts';
-import { type AttemptRequest, type FromClient, readFromClient, type ToClient } from '../wire/client-wire.ts';
+import {
+  type AttemptRequest,
+  type FromClient,
+  readFromClient,
+  type Steer,
+  type ToClient,
+} from '../wire/client-wire.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import type { CentralManagerShells } from './central-manager-shells.ts';
@@ -256,18 +263,19 @@ export class CentralManagerClients {
     });
   }
 
-  #steer(jobs: readonly string[], how: 'vacate' | 'suspend' | 'continue'): string[] {
+  #steer(jobs: readonly string[], how: Steer): string[] {
     const wanted = new Set(jobs);
     const found: string[] = [];
     const keys: AttemptKey[] = [];
     for (const attempt of this.#centralManager.attempts()) {
       const job = jobOf(attempt.key);
       if (!wanted.has(job) || (attempt.phase !== 'running' && attempt.phase !== 'suspended')) continue;
+      if (how === 'checkpoint' && readBoolean(inAd(attempt.request.ad), 'WantCheckpoint') !== true) continue;
       found.push(job);
       keys.push(attempt.key);
     }
     if (how === 'vacate') this.#centralManager.cancel(keys, 'vacate', 'Job vacated by schedd');
-    else this.#centralManager.suspend(keys, how === 'suspend');
+    else this.#centralManager.order(keys, how === 'continue' ? 'resume' : how);
     return found;
   }
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import type { HomeAnswer, HomeRequest } from '../../site/chirp.ts';
+import { type HomeAnswer, type HomeRequest, WORKERS_OWN } from '../../site/chirp.ts';
 import { inAd, quoted, readString } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
 import { Asking } from '../wire/asking.ts';
@@ -285,7 +285,7 @@ export class CentralManagerWorkers {
     const { centralManager, specOf, onHome } = this.#options;
     try {
       const attempt = centralManager.get(key);
-      if (attempt?.worker !== instance || specOf(key)?.ioProxy !== true)
+      if (attempt?.worker !== instance || (specOf(key)?.ioProxy !== true && !WORKERS_OWN.has(request.op)))
         throw new Error(`${key} was not granted to this worker with want_io_proxy`);
       const { result, bytes } = await onHome(attempt, request, sent);
       channel.send({ t: 'answer', id, ok: true, result }, bytes);

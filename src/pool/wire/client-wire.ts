@@ -103,6 +103,10 @@ export type WaitInPool = Read<typeof waitInPool>;
 /** Why a job is waiting in an empty pool. */
 export const NO_WORKERS = 'The pool has no workers now.';
 
+/** What users ask of jobs that run in the pool. */
+export const STEERS = ['vacate', 'suspend', 'continue', 'checkpoint'] as const;
+export type Steer = (typeof STEERS)[number];
+
 const fromClient = z.discriminatedUnion('t', [
   /**
    * `client`: a GridManager's identity, or a map's session. Reports of its attempts are sent to this connection from
@@ -145,7 +149,7 @@ const fromClient = z.discriminatedUnion('t', [
   /** What all clients are running now, and its usage. */
   message('top', { id }),
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
-  message('steer', { id, jobs: texts, how: z.enum(['vacate', 'suspend', 'continue']) }),
+  message('steer', { id, jobs: texts, how: z.enum(STEERS) }),
   /** A process that monitors a worker knows that it has died. `token`: the token that admitted it. */
   message('worker-died', { id, token: text, message: text }),
   /** Workers admitted by these tokens take no more jobs, and end. */

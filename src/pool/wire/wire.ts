@@ -226,7 +226,7 @@ const fromCentralManager = z.discriminatedUnion('t', [
     message: text,
     by: maybe(preemptedBy),
   }),
-  z.strictObject({ t: z.enum(['suspend', 'resume']), key }),
+  z.strictObject({ t: z.enum(['suspend', 'resume', 'checkpoint']), key }),
   /** Deletes the attempts, whose results are home. Those still running are ended first. */
   message('forget', { keys }),
   /** From now on, send what is written to its streams, from these offsets on. */

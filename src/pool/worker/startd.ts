@@ -25,7 +25,7 @@ import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, proxyAgain, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
 import { cancelled, endLeases, evicted, graceOf, noteEnding, stop, sweep, Sweeper, timeout } from './stopping.ts';
-import { stillSuspended, suspend } from './suspending.ts';
+import { stillSuspended, userOrder } from './suspending.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
 import {
@@ -150,7 +150,8 @@ export class Startd {
         return this.#cancel(message);
       case 'suspend':
       case 'resume':
-        return suspend(this.#runs.get(message.key), message.t === 'suspend', 'user', this.#options);
+      case 'checkpoint':
+        return userOrder(this.#runs.get(message.key), message.t, this.#options);
       case 'forget':
         for (const key of message.keys) this.#forget(key);
         return;

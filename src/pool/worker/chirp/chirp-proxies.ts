@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CHIRP_ERROR } from '../../../site/chirp.ts';
+import { CHIRP_ERROR, type HomeOp } from '../../../site/chirp.ts';
 import type { Run } from '../run.ts';
+import { type AskHome, askUntil } from './ask-until.ts';
 import { Incoming } from './incoming.ts';
-import { type AskHome, JobChirp } from './job-chirp.ts';
+import { JobChirp } from './job-chirp.ts';
 import { readChirpLine } from './line.ts';
 
 /** How long a connection may take to show its cookie, and a wrong cookie is waited for; milliseconds. */
@@ -25,6 +26,7 @@ export class ChirpProxies {
   #port = 0;
   #server: Server | undefined;
   #strangers = 0;
+  #told = 0;
 
   constructor(ask: AskHome) {
     this.#ask = ask;
@@ -50,6 +52,12 @@ export class ChirpProxies {
     if (!job) return undefined;
     this.#runs.delete(run);
     return job.close().finally(() => this.#jobs.delete(digest(job.cookie)));
+  }
+
+  /** Tells a run's home something that the worker knows. Resolves when home has heard it, or the run's lease is over. */
+  async tell(run: Run, op: HomeOp, words: string[], numbers: number[]): Promise<void> {
+    const session = `worker.${process.pid}.${++this.#told}`;
+    await askUntil(this.#ask, run, { op, words, numbers, session, n: 1 });
   }
 
   close(): void {

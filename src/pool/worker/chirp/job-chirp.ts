@@ -2,20 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fchownSync, openSync, rmSync, writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { CHIRP_ERROR, type HomeAnswer, type HomeOp, type HomeRequest } from '../../../site/chirp.ts';
+import type { HomeAnswer, HomeOp, HomeRequest } from '../../../site/chirp.ts';
 import { CHIRP_CONFIG } from '../ad-files.ts';
 import { jobAdOf } from '../job-ad-of.ts';
 import type { Run } from '../run.ts';
+import { type AskHome, askUntil } from './ask-until.ts';
 import { DelayedAttributes } from './delayed.ts';
 import type { Incoming } from './incoming.ts';
 import { ChirpSession } from './session.ts';
 
-/** Asks the home of a run; rejects if it cannot be reached now. */
-export type AskHome = (run: Run, request: HomeRequest, bytes?: Uint8Array) => Promise<HomeAnswer>;
-
-/** A request is sent again after this time, in milliseconds. */
-const AGAIN_MS = 200;
 /** HTCondor sends delayed updates every 15 minutes at the latest. Milliseconds. */
 const DELAY_MS = 300_000;
 /** How long the connections of a job that has ended may take to end, in milliseconds. */
@@ -102,22 +97,13 @@ export class JobChirp {
     });
   }
 
-  /** While home is away, the job waits: its lease says how long. */
-  async #askUntil(
+  #askUntil(
     op: HomeOp,
     words: readonly string[],
     numbers: readonly number[],
     bytes: Uint8Array | undefined,
     which: Pick<HomeRequest, 'session' | 'n'>,
   ): Promise<HomeAnswer> {
-    const until = performance.now() + this.#run.record.lease * 1000;
-    for (let again = false; ; again = true) {
-      try {
-        return await this.#ask(this.#run, { op, words: [...words], numbers: [...numbers], ...which, again }, bytes);
-      } catch {
-        if (this.#run.forgotten || performance.now() > until) return { result: CHIRP_ERROR.offline };
-        await sleep(AGAIN_MS);
-      }
-    }
+    return askUntil(this.#ask, this.#run, { op, words: [...words], numbers: [...numbers], ...which }, bytes);
   }
 }
