@@ -22,10 +22,10 @@ exit 3
 describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
   const agent = quickPool(COUNTER);
 
-  async function counter(name: string): Promise<{ cluster: number; ledger: string; name: string }> {
+  async function counter(name: string, more = ''): Promise<{ cluster: number; ledger: string; name: string }> {
     const ledger = join(agent.work, `${name}.ledger`);
     const cluster = await agent.submit(
-      `executable = counter.sh\narguments = ${ledger}\nwant_checkpoint = true\noutput = ${name}.out\nlog = ${name}.log\n` +
+      `executable = counter.sh\narguments = ${ledger}\nwant_checkpoint = true\n${more}output = ${name}.out\nlog = ${name}.log\n` +
         `transfer_output_files = result\ntransfer_output_remaps = "result = ${name}.result"\nqueue\n`,
     );
     return { cluster, ledger, name };
@@ -97,6 +97,22 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/\d/);
   }, 120_000);
+
+  it.runIf(SLOW)(
+    'is checkpointed again and again by its own PeriodicCheckpoint, and goes on',
+    async () => {
+      const job = await counter('periodic', '+PeriodicCheckpoint = TARGET.LastCkpt > 5\n');
+      const events = () =>
+        existsSync(join(agent.work, 'periodic.log'))
+          ? parseUserLog(agent.read('periodic.log')).events.filter((e) => e.type === 'checkpointed')
+          : [];
+      await until('two periodic checkpoints', () => events().length >= 2 || undefined, 120_000);
+      await finish(job);
+      const [ad] = await agent.ads(job.cluster);
+      expect(ad).toMatchObject({ NumCkpts: events().length, NumJobStarts: 1 });
+    },
+    180_000,
+  );
 
   it.runIf(SLOW)(
     'is right from its last whole checkpoint when its worker is killed while it is written',

@@ -86,8 +86,13 @@ export async function runWorker(
       join(dir, 'proxies'),
       async (name, key, request) => (await link.asking.ask({ what: 'proxy', key, name, request })).bytes,
     );
+    const chirp = new ChirpProxies(async ({ key }, request, bytes) => {
+      const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
+      return { result, bytes: Buffer.from(got) };
+    });
     const owner = ownerControl({
       dir,
+      chirp,
       machine,
       environment: options.environment,
       runs: () => startd.runs,
@@ -97,10 +102,6 @@ export async function runWorker(
       clock: now,
     });
     const accounts = accountsOf(config, machine, instance, options.environment);
-    const chirp = new ChirpProxies(async ({ key }, request, bytes) => {
-      const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
-      return { result, bytes: Buffer.from(got) };
-    });
     const startd = new Startd({
       dir,
       accounts,
