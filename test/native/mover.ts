@@ -53,8 +53,10 @@ export function mover(root: string): (command: readonly string[], pauses: readon
   };
 }
 
-/** Tries until the program has ended: what prevents a checkpoint may pass. */
-async function dumped(child: ChildProcess, words: readonly string[]): Promise<string> {
+/**
+ * Tries until the program has ended: what prevents a checkpoint may pass. Returns '' if there is an image, or why not.
+ */
+export async function dumped(child: ChildProcess, words: readonly string[]): Promise<string> {
   let said = 'it had ended';
   while (child.exitCode === null && child.signalCode === null) {
     const { status, stderr } = spawnSync(HELPER, words, { encoding: 'utf8' });
