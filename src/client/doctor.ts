@@ -2,8 +2,11 @@ import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:f
 import { statfs } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Paths } from '../config/paths.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
+import { inAd, readString } from '../job/values.ts';
+import { findCheckpointHelper } from '../pool/host/checkpoint-helper.ts';
 import { howToInstall } from '../queue/redis-advice.ts';
 import { findServer } from '../queue/redis-find.ts';
 import { type CheckStep, failedStep } from '../site-check/steps.ts';
@@ -34,6 +37,7 @@ export async function* examine(paths: Paths): AsyncGenerator<CheckStep> {
   yield sshFiles();
   yield await clock();
   yield mail(settings);
+  yield checkpoints();
   yield await linger();
 }
 
@@ -136,6 +140,14 @@ async function clock(): Promise<CheckStep> {
     ok: true,
     message: said === 'yes' ? 'it is synchronized' : 'this system does not say whether it is synchronized',
   };
+}
+
+/** Whether jobs in the pool of this machine can be checkpointed (`want_checkpoint`). They need not be. */
+function checkpoints(): CheckStep {
+  const { program, platform, ad } = findCheckpointHelper(fileURLToPath(new URL('../native', import.meta.url)));
+  const why = readString(inAd(ad), 'HasCheckpointReason') ?? '';
+  const message = program === undefined ? `not on this machine: ${why}` : `jobs can be checkpointed (${platform})`;
+  return { step: 'checkpoints', ok: true, message };
 }
 
 function mail(settings: Settings): CheckStep {

@@ -1,6 +1,7 @@
 import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
+import { fixedAttribute } from '../job/fixed-attributes.ts';
 import { formatJobId } from '../job/ids.ts';
 import type { State } from '../job/life.ts';
 import { checkExpression, readString, whatItIs } from '../job/values.ts';
@@ -11,29 +12,11 @@ import { move } from './move.ts';
 import { selectJobs } from './select.ts';
 import type { ActionResult, Selection } from './types.ts';
 
-/** HTCondor's SYSTEM_IMMUTABLE_JOB_ATTRS and SYSTEM_SECURE_JOB_ATTRS (manual, schedd configuration). Lower case. */
-const PROTECTED: ReadonlyMap<string, 'immutable' | 'secure'> = new Map([
-  ...each('Owner ClusterId JobUniverse ProcId MyType TargetType User OsUser', 'immutable' as const),
-  ...each(
-    `x509userproxysubject x509UserProxyEmail x509UserProxyVOName x509UserProxyFirstFQAN x509UserProxyFQAN TotalSubmitProcs
-      AuthTokenSubject AuthTokenIssuer AuthTokenGroups AuthTokenId AuthTokenScopes AuthTokenProject`,
-    'secure' as const,
-  ),
-  // These follow from what the agent does.
-  ...each('JobStatus EnteredCurrentStatus LastJobStatus', 'immutable' as const),
-]);
-/** Attributes of ours belong to the agent, except this one, which a description may set. */
-const OURS_TO_SET = 'gryphusmaxwait';
-
 const INSTEAD: Readonly<Record<string, string>> = {
   jobstatus: 'gryphus hold, release or rm',
   jobuniverse: 'To run jobs elsewhere: gryphus move JOBS SITE, or gryphus move JOBS --pool',
   gryphussite: 'To run jobs elsewhere: gryphus move JOBS SITE, or gryphus move JOBS --pool',
 };
-
-function each<K>(names: string, kind: K): (readonly [string, K])[] {
-  return names.split(/\s+/).map((name) => [name.toLowerCase(), kind] as const);
-}
 
 /**
  * Sets attributes of the selected jobs. GridResource says where a job runs, so setting it moves the job. Rejects, and
@@ -69,8 +52,7 @@ export async function edit(
 
 function refuseProtected(name: string): void {
   const low = name.toLowerCase();
-  const kind =
-    PROTECTED.get(low) ?? (low.startsWith('gryphus') && low !== OURS_TO_SET ? ('immutable' as const) : undefined);
+  const kind = fixedAttribute(name);
   if (kind === undefined) return;
   const instead = INSTEAD[low];
   throw new GryphusError('not-permitted', `Update of ${kind} attribute "${name}" is not allowed.`, {

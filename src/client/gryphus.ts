@@ -12,6 +12,7 @@ import type { GlideinClient } from './glideins.ts';
 import { keepScheduler } from './keep-scheduler.ts';
 import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './news.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
+import type { Steer } from '../pool/wire/client-wire.ts';
 import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
 import type { SiteWaysView } from '../queue/tables.ts';
 import { act, withMissing } from './act.ts';
@@ -298,8 +299,8 @@ export class Gryphus {
     yield* mapOverPool(this.#queue, this.#paths, this.owner, request, tasks);
   }
 
-  /** Vacates, suspends or continues jobs that run in the pool. */
-  async steer(how: 'vacate' | 'suspend' | 'continue', selection: Selection): Promise<readonly ActionResult[]> {
+  /** Vacates, suspends, continues or checkpoints jobs that run in the pool. */
+  async steer(how: Steer, selection: Selection): Promise<readonly ActionResult[]> {
     const { steerInPool } = await import('./pool.ts');
     const ids = [];
     for await (const { id } of selectJobs(this.#queue, selection)) ids.push(id);

@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint } from '../job/values.ts';
-import type { PoolOwner, PriorityChange, WaitInPool } from '../pool/wire/client-wire.ts';
+import type { PoolOwner, PriorityChange, Steer, WaitInPool } from '../pool/wire/client-wire.ts';
 import { type CentralManagerClient, askCentralManager, failureOf } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
@@ -69,11 +69,11 @@ export function whyInPool(paths: Paths, agent: string, id: JobId): Promise<WaitI
   return asking<WaitInPool>(paths, (centralManager) => centralManager.ask({ t: 'why', job }, 'why'), { lines: [] });
 }
 
-/** Vacates, suspends or continues jobs that run in the pool. */
+/** Vacates, suspends, continues or checkpoints jobs that run in the pool. */
 export async function steerInPool(
   paths: Paths,
   agent: string,
-  how: 'vacate' | 'suspend' | 'continue',
+  how: Steer,
   ids: readonly JobId[],
 ): Promise<readonly ActionResult[]> {
   const jobs = ids.map((id) => `${agent}.${formatJobId(id)}`);
@@ -84,11 +84,14 @@ export async function steerInPool(
       [] as string[],
     ),
   );
-  const done = { vacate: 'vacated', suspend: 'suspended', continue: 'continued' }[how];
+  const done = { vacate: 'vacated', suspend: 'suspended', continue: 'continued', checkpoint: 'asked to checkpoint' }[
+    how
+  ];
+  const not = how === 'checkpoint' ? 'not running in the pool with want_checkpoint' : 'not running in the pool';
   return ids.map((id) =>
     steered.has(`${agent}.${formatJobId(id)}`)
       ? { id, result: 'done', message: done }
-      : { id, result: 'bad-state', message: 'not running in the pool' },
+      : { id, result: 'bad-state', message: not },
   );
 }
 

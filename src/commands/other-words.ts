@@ -21,6 +21,7 @@ const INSTEAD: Readonly<Record<string, readonly string[]>> = {
   'gryphus ssh JOB': words('shell exec attach login_to ssh-to-job condor_ssh_to_job'),
   'gryphus top --all': words('condor_top monitor sstat'),
   'gryphus vacate JOBS': words('condor_vacate_job condor_vacate evict preempt'),
+  'gryphus checkpoint JOBS': words('condor_checkpoint ckpt snapshot'),
   'gryphus suspend JOBS': words('pause stop condor_suspend'),
   'gryphus continue JOBS': words('resume cont unsuspend condor_continue'),
   'gryphus userprio': words('condor_userprio sprio sshare fairshare'),

@@ -42,7 +42,7 @@ import { SiteRm } from './site/rm.ts';
 import { SiteShow } from './site/show.ts';
 import { SiteTest } from './site/test.ts';
 import { Status } from './status.ts';
-import { Continue, Suspend, Vacate } from './steer.ts';
+import { Checkpoint, Continue, Suspend, Vacate } from './steer.ts';
 import { Submit } from './submit.ts';
 import { Ssh } from './ssh.ts';
 import { Tail } from './tail.ts';
@@ -82,6 +82,7 @@ export const COMMANDS = {
   usage: Usage,
   userprio: Userprio,
   vacate: Vacate,
+  checkpoint: Checkpoint,
   suspend: Suspend,
   continue: Continue,
   'dag:submit': DagSubmit,

@@ -104,11 +104,16 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     writeWhole(join(dir, `pilot-${proc}.json`), JSON.stringify(config));
   }
   const worker = carried(repository, 'worker.mjs', new URL('../worker.mjs', import.meta.url));
-  writeWhole(join(dir, 'need'), need(settings, order, { node, worker: worker.sha256, made: now() }));
+  const helper = helperFor(node, repository);
+  writeWhole(
+    join(dir, 'need'),
+    need(settings, order, { node, worker: worker.sha256, helper: helper?.sha256 ?? '', made: now() }),
+  );
   const at = (path: string): string => relative(paths.stateDir, path);
   const text = description(order, id, {
     pilot: at(carried(repository, 'pilot.sh', new URL('pilot.sh', import.meta.url)).path),
     worker: at(worker.path),
+    ...(helper && { helper: at(helper.path) }),
     node: at(node.path),
     dir: at(dir),
   });
@@ -158,14 +163,15 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
   return { ...config, endsAt: '@ENDS@' };
 }
 
-/** `worker`: its SHA-256. */
+/** `worker` and `helper`: their SHA-256, '' if there is none. */
 interface Sent {
   readonly node: NodeBinary;
   readonly worker: string;
+  readonly helper: string;
   readonly made: number;
 }
 
-function need(settings: Settings, order: GlideinOrder, { node, worker, made }: Sent): string {
+function need(settings: Settings, order: GlideinOrder, { node, worker, helper, made }: Sent): string {
   return Object.entries({
     'disk-kb': Math.floor(settings['glidein.disk'] / 1024),
     'memory-kb': order.memoryMb === undefined ? NODE_MEMORY_KB : NODE_MEMORY_KB + order.memoryMb * 512,
@@ -173,6 +179,7 @@ function need(settings: Settings, order: GlideinOrder, { node, worker, made }: S
     arch: node.arch,
     'node-sha256': node.sha256,
     'worker-sha256': worker,
+    'helper-sha256': helper,
     made: Math.floor(made),
     walltime: Math.floor(order.walltime),
     scratch: order.site.glidein.scratch,
@@ -184,6 +191,7 @@ function need(settings: Settings, order: GlideinOrder, { node, worker, made }: S
 interface Files {
   readonly pilot: string;
   readonly worker: string;
+  readonly helper?: string;
   readonly node: string;
   readonly dir: string;
 }
@@ -196,7 +204,7 @@ function description(order: GlideinOrder, id: string, files: Files): string {
     `grid_resource = batch ${site.batch} ${site.name}`,
     `executable = ${files.pilot}`,
     'arguments = pilot-$(ProcId).json',
-    `transfer_input_files = ${files.node}, ${files.worker}, ${files.dir}/need, ${files.dir}/pilot-$(ProcId).json`,
+    `transfer_input_files = ${[files.node, files.worker, ...(files.helper === undefined ? [] : [files.helper])].join(', ')}, ${files.dir}/need, ${files.dir}/pilot-$(ProcId).json`,
     'transfer_output_files = ""',
     'should_transfer_files = YES',
     `output = ${files.dir}/out-$(ProcId)`,
@@ -211,6 +219,12 @@ function description(order: GlideinOrder, id: string, files: Files): string {
     `queue ${order.count}`,
     '',
   ].join('\n');
+}
+
+/** What checkpoints jobs, if it was built, for the nodes that can run it. */
+function helperFor(node: NodeBinary, repository: string): ReturnType<typeof carried> | undefined {
+  const from = new URL('../native/gryphus-helper', import.meta.url);
+  return node.arch === 'x64' && existsSync(from) ? carried(repository, 'gryphus-helper', from) : undefined;
 }
 
 /**

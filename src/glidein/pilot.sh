@@ -3,7 +3,8 @@
 #   pilot.sh CONFIG
 # CONFIG  the worker's configuration in this directory (JSON, 0600), in which "@ENDS@" is filled in here; next to it
 #         `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made, walltime,
-#         scratch (a directory, or $NAME of a variable that holds it), node-sha256, worker-sha256.
+#         scratch (a directory, or $NAME of a variable that holds it), node-sha256, worker-sha256,
+#         and helper-sha256 if there is `gryphus-helper`, which checkpoints jobs.
 # Exit status: the worker's own, or 65 if this node cannot run it. Standard error says why, in a line `pilot: …`.
 set -u
 umask 077
@@ -16,7 +17,7 @@ no() {
   exit 65
 }
 
-disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch='' node_sha256='' worker_sha256=''
+disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch='' node_sha256='' worker_sha256='' helper_sha256=''
 while read -r name value; do
   case $name in
     disk-kb) disk_kb=$value ;;
@@ -28,6 +29,7 @@ while read -r name value; do
     scratch) scratch=$value ;;
     node-sha256) node_sha256=$value ;;
     worker-sha256) worker_sha256=$value ;;
+    helper-sha256) helper_sha256=$value ;;
   esac
 done <need || no 'its list of needs is missing.'
 
@@ -112,6 +114,11 @@ whole() { # file $1 has the hash $2; a damaged copy is dropped, and the next pil
 }
 whole node "$node_sha256"
 whole worker.mjs "$worker_sha256"
+# What checkpoints jobs: without it everything else works.
+if [ -n "$helper_sha256" ]; then
+  whole gryphus-helper "$helper_sha256"
+  chmod u+x gryphus-helper 2>/dev/null
+fi
 
 # If it does not run, its own error message is the best explanation.
 chmod u+x node 2>/dev/null

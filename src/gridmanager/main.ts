@@ -11,6 +11,7 @@ import { parseAddress } from '../config/address.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { keyAt } from '../util/private-file.ts';
 import { spreadNet } from '../util/process-net.ts';
+import { Secrets } from './chirp/secrets.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { loginSocketPath } from '../config/login-socket-path.ts';
 import { LoginSocket } from './login-socket.ts';
@@ -106,6 +107,7 @@ async function main(identity: string): Promise<void> {
           }),
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),
+    secrets: new Secrets([paths.configDir, paths.stateDir, paths.sitesDir]),
     urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),

@@ -20,7 +20,7 @@ import { type WorkLoop, WORK_LOOPS } from '../job/work-loops.ts';
 import { SiteBackoff } from './backoff.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
-import { SiteAgent } from './site-agent.ts';
+import { SiteAgent, type SiteAgentOptions } from './site-agent.ts';
 import { staying } from '../queue/stay.ts';
 import type { UrlAccess } from './url-access.ts';
 import { UrlInputs } from './url-inputs.ts';
@@ -38,6 +38,7 @@ export interface ManagerOptions {
   /** How long to leave alone a site that did not answer, by the current settings. */
   readonly retry: () => RetryLimits;
   readonly gate: CredentialGate;
+  readonly secrets: SiteAgentOptions['secrets'];
   /** How URLs of inputs and outputs are accessed. */
   readonly urls: UrlAccess;
   /** This manager ends after so long without work. Milliseconds. */
@@ -223,6 +224,7 @@ export class GridManager {
         isFollowed: () => this.#isFollowed(),
       },
       {
+        secrets: this.#options.secrets,
         placed: () => this.#census.placed(name),
         there: () => this.#census.there(name),
         capacityWanted: () => this.#capacityWanted(),
@@ -237,22 +239,16 @@ export class GridManager {
 
   /** Publishes the state of a site. */
   async #note(site: string, view: ConnectionView): Promise<void> {
-    const { queue, identity } = this.#options;
-    await SITE_STATUS.set(queue.kv, `${identity}/${site}`, view);
+    await SITE_STATUS.set(this.#options.queue.kv, `${this.#options.identity}/${site}`, view);
   }
 
   /** A site's connection changed: publishes its state, and sends a notice. */
   async #tell(site: string, view: ConnectionView): Promise<void> {
-    const { queue, identity } = this.#options;
+    const { queue, identity: manager } = this.#options;
     await this.#note(site, view);
     const about =
       view.connection === 'up' ? 'site-up' : view.connection === 'needs-login' ? 'site-needs-login' : 'site-down';
-    await queue.notice({
-      about,
-      site,
-      manager: identity,
-      message: view.message === '' ? `Site ${site} answers.` : view.message,
-    });
+    await queue.notice({ about, site, manager, message: view.message === '' ? `Site ${site} answers.` : view.message });
     if (view.connection === 'up') for (const workLoop of WORK_LOOPS) await this.#wake(site, workLoop);
   }
 

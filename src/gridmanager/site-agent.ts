@@ -3,6 +3,8 @@ import { Pauses } from '../util/pauses.ts';
 import { isAboutTheSite } from '../job/about-the-site.ts';
 import type { Again, SiteContext } from './context.ts';
 import { checkCopy } from './older-copy.ts';
+import { JobAnswers } from './chirp/answer-job.ts';
+import type { Secrets } from './chirp/secrets.ts';
 import { cancelRound } from './cancel-loop.ts';
 import { asFault, isFault, type ReportFault } from '../job/faults.ts';
 import type { ConnectionView } from '../queue/tables.ts';
@@ -27,6 +29,8 @@ const DOING: Readonly<Record<WorkLoop, string>> = {
 };
 
 export interface SiteAgentOptions {
+  /** What running jobs may not reach at home. */
+  readonly secrets: Secrets;
   /** Number of our jobs that have an attempt at the site, and of those that may be in its queue. */
   readonly placed: () => Promise<number>;
   readonly there: () => Promise<number>;
@@ -63,6 +67,8 @@ export class SiteAgent {
     const budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
     this.#submit = { placed: options.placed, there: options.there, budget, committing: undefined };
     this.#watch = freshWatch(ctx);
+    const answers = new JobAnswers(ctx, options.secrets);
+    ctx.site.answerJobs?.((key, request, bytes) => answers.answer(key, request, bytes));
     this.#capacityPoll = { at: 0, wanted: options.capacityWanted };
   }
 

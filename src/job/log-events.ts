@@ -1,8 +1,8 @@
 import type { Attrs } from './attrs.ts';
-import type { Transitioned } from './events.ts';
+import type { Edited, Transitioned } from './events.ts';
 import type { JobId } from './ids.ts';
 import { resourcesOf, spentInAllOf, spentOf } from './log-usage.ts';
-import type { UserLogBody, UserLogEvent } from '../user-log/event.ts';
+import { NO_CPU, type UserLogBody, type UserLogEvent } from '../user-log/event.ts';
 import { UNIVERSE } from './universe.ts';
 import { readNumber, readString } from './values.ts';
 
@@ -26,6 +26,21 @@ export function submitEvent(id: JobId, at: number, attrs: Attrs, host: string): 
 /** The user log events for a step in a job's life: HTCondor's events, in its order (from recorded event logs). */
 export function logEvents(id: JobId, step: Transitioned, attrs: Attrs): UserLogEvent[] {
   return bodies(step, attrs).map((body) => ({ ...id, at: step.at, ...body }));
+}
+
+/** Whether an edit of a job's attributes is also an event of its log. */
+export function isLogged({ info }: Edited): boolean {
+  return info !== undefined && ('ulog' in info || 'checkpointed' in info);
+}
+
+/** What a running job wrote into its log itself (condor_chirp ulog), and its checkpoints. */
+export function runningEvents(id: JobId, { at, info }: Edited): UserLogEvent[] {
+  const text = info?.['ulog'];
+  if (typeof text === 'string') return [{ ...id, at, type: 'generic', text }];
+  const used = info?.['checkpointed'];
+  if (typeof used !== 'object' || used === null || !('user' in used)) return [];
+  const runRemote = { user: Number(used['user']), system: Number(used['system']) };
+  return [{ ...id, at, type: 'checkpointed', runRemote, runLocal: NO_CPU, sent: 0 }];
 }
 
 function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number })[] {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { readBoolean, readNumber, readString } from '../job/values.ts';
 import type {
   AttemptSpec,
   Capacity,
@@ -17,7 +17,8 @@ import type {
   Site,
   SiteFacts,
 } from '../site/contract.ts';
-import type { AttemptRequest } from './wire/client-wire.ts';
+import { CHIRP_ERROR } from '../site/chirp.ts';
+import type { AttemptRequest, ToClient } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
 import { Proxies } from './host/proxies.ts';
 import { requestedOthers } from './wire/ads.ts';
@@ -60,6 +61,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   let kept = new Map<AttemptKey, Report>();
   let chunks: Chunk[] = [];
   let wake: () => void = () => undefined;
+  let answerJob: Parameters<NonNullable<Site['answerJobs']>>[0] | undefined;
   const followed = new Map<AttemptKey, { stdout: number; stderr: number }>();
   const centralManager = new CentralManagerClient({
     socket,
@@ -73,7 +75,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
         const at = followed.get(key);
         if (at) at[stream] = offset + bytes.length;
         chunks.push({ key, stream, offset, data: Buffer.from(bytes) });
-      }
+      } else if (message.t === 'home') return void hearJob(message, Buffer.from(bytes));
       wake();
     },
     onLost: () => {
@@ -82,6 +84,12 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       wake();
     },
   });
+  /** A request that is not answered, because this process ends, is sent again to the next. */
+  async function hearJob({ call, key, request }: Extract<ToClient, { t: 'home' }>, sent: Uint8Array): Promise<void> {
+    const { result, bytes } = (await answerJob?.(key, request, sent)) ?? { result: CHIRP_ERROR.notAuthorized };
+    await centralManager.say({ t: 'home-answer', call, result }, bytes).catch(() => undefined);
+  }
+
   const outcomes = async (question: Parameters<typeof centralManager.ask>[0]): Promise<Outcomes> =>
     new Map((await centralManager.ask(question, 'done')).outcomes);
 
@@ -170,6 +178,9 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
     },
     forget: (keys) => outcomes({ t: 'forget', keys }),
     capacity: async (): Promise<Capacity> => (await centralManager.ask({ t: 'capacity' }, 'capacity')).capacity,
+    answerJobs: (answer) => {
+      answerJob = answer;
+    },
     close: () => centralManager.close(),
   };
 }
@@ -222,6 +233,7 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
   const { executable, args, env, proxy, stdin, inputs, joinStderr, container, core, cwd, shared, resources } = spec;
   const vacate = readNumber(ad, 'JobMaxVacateTime');
   const kill = readString(ad, 'KillSig');
+  const asksHome = readBoolean(ad, 'WantIOProxy') === true || readBoolean(ad, 'WantDelayedUpdates') === true;
   return {
     executable,
     args,
@@ -237,5 +249,6 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
     ...(resources.walltimeSeconds === undefined ? {} : { walltimeSeconds: resources.walltimeSeconds }),
     ...(vacate === undefined ? {} : { vacateSeconds: vacate }),
     ...(kill === undefined || !/^SIG[A-Z0-9]+$/.test(kill) ? {} : { killSignal: kill }),
+    ...(asksHome ? { ioProxy: true } : {}),
   };
 }

@@ -1,4 +1,4 @@
-import type { QueueEvent } from '../job/events.ts';
+import type { Edited, QueueEvent, Transitioned } from '../job/events.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { userLogJson, userLogXml } from '../user-log/as-ad.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
@@ -6,7 +6,7 @@ import { userLogPath } from '../job/user-log-path.ts';
 import { printUserLog } from '../user-log/text.ts';
 import type { EventEntry, JobRecord, Queue } from '../queue/api.ts';
 import type { Listener } from './listener.ts';
-import { logEvents, submitEvent } from '../job/log-events.ts';
+import { isLogged, logEvents, runningEvents, submitEvent } from '../job/log-events.ts';
 import type { UserLogs } from './user-logs/user-logs.ts';
 
 export interface LogListenerOptions {
@@ -62,6 +62,7 @@ export class LogListener implements Listener {
   #said(event: QueueEvent, job: JobRecord): UserLogEvent[] {
     if (event.type === 'submitted' || event.type === 'materialized')
       return [submitEvent(job.id, event.at, job.attrs, this.#options.host)];
+    if (event.type === 'edited') return runningEvents(job.id, event);
     return event.type === 'transition' ? logEvents(job.id, event, job.attrs) : [];
   }
 
@@ -135,7 +136,7 @@ function isLater(id: string, than: string): boolean {
 }
 
 function* jobsOf(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Generator<JobRecord> {
-  if (event.type !== 'transition') {
+  if (!isOfOne(event)) {
     for (const id of idsOf(event)) {
       const job = jobs.get(formatJobId(id));
       if (job) yield job;
@@ -146,8 +147,12 @@ function* jobsOf(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Gener
   if (job) yield job;
 }
 
+function isOfOne(event: QueueEvent): event is Transitioned | Edited {
+  return event.type === 'transition' || (event.type === 'edited' && isLogged(event));
+}
+
 function* idsOf(event: QueueEvent): Generator<JobId> {
-  if (event.type === 'transition') {
+  if (isOfOne(event)) {
     const id = parseJobId(event.job);
     if (id) yield id;
   } else if (event.type === 'submitted' || event.type === 'materialized') {

@@ -1,6 +1,7 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { QueueMark } from '../job/mark.ts';
+import type { HomeAnswer, HomeRequest } from './chirp.ts';
 import type * as shapes from './shapes.ts';
 import type { Read } from '../util/schema.ts';
 
@@ -64,6 +65,8 @@ export interface Site {
   lastMark?(): Promise<QueueMark | undefined>;
   /** Makes the site keep this mark, and the marks sent with every later PREPARE and COMMIT_END. */
   keepMark?(mark: QueueMark): Promise<void>;
+  /** Has requests of running jobs (`want_io_proxy`) answered. Only sites that carry such requests have this method. */
+  answerJobs?(answer: (key: AttemptKey, request: HomeRequest, bytes: Uint8Array) => Promise<HomeAnswer>): void;
   close(): Promise<void>;
 }
 

@@ -9,6 +9,7 @@ export const RESERVED: readonly string[] = [
   'condor_exec.exe',
   '.job.ad',
   '.machine.ad',
+  '.chirp.config',
   '_condor_stdout',
   '_condor_stderr',
   CHECKPOINT_IMAGE,

@@ -61,6 +61,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'skip_filechecks', by: 'submit/commands/streams.ts' },
   { names: 'encrypt_input_files:EncryptInputFiles encrypt_output_files:EncryptOutputFiles', kind: 'string', says: 'Always the case: all files are encrypted in transit.' },
   { names: 'checkpoint_exit_code:SuccessCheckpointExitCode', kind: 'int', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.', idle: /^$/ },
+  { names: 'want_io_proxy:WantIOProxy', kind: 'bool', by: 'pool/pool-site.ts', at: POOL, says: 'Only a job in the pool can send requests to its home: see [chirp.md](chirp.md).', idle: /^false$/i },
   { names: 'want_checkpoint:WantCheckpoint', kind: 'bool', by: 'gridmanager/files.ts', at: POOL, says: 'Only the pool checkpoints programs that do not do so themselves: see [checkpoints.md](checkpoints.md).', idle: /^false$/i },
   { names: 'transfer_checkpoint_files:TransferCheckpoint', kind: 'string', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.' },
   // Policy.
@@ -144,7 +145,6 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'jobset:JobSetName', kind: 'unquoted', says: "Jobs are not grouped by it. Use batch_name, or select them with -constraint 'JobSetName == …'." },
   { names: 'dagman_log:DAGManNodesLog', kind: 'path', says: "The DAG manager writes its nodes' log itself." },
   { names: 'kill_sig_timeout:KillSigTimeout', says: 'Use job_max_vacate_time.' },
-  { names: 'want_io_proxy:WantIOProxy', kind: 'bool', says: 'A running job cannot access files at home (chirp).' },
   { names: '+WantRemoteIO:WantRemoteIO', says: 'A running job cannot access files at home.' },
   { names: 'want_job_networking:WantJobNetworking', kind: 'bool', says: "A job uses its machine's network.", idle: /^true$/i },
   { names: 'run_as_owner:RunAsOwner', kind: 'bool', says: 'Jobs run as their owner; at a worker of root, pool.run_as says.', idle: /^true$/i },

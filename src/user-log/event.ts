@@ -18,6 +18,8 @@ export type UserLogBody =
   | { readonly type: 'submit'; readonly host: string; readonly notes?: string; readonly userNotes?: string }
   /** 001; for a grid job, the host is its resource. `props`: attribute names and expression texts. */
   | { readonly type: 'execute'; readonly host: string; readonly slot?: string; readonly props?: Properties }
+  /** 003; it goes on. */
+  | { readonly type: 'checkpointed'; readonly runRemote: CpuTime; readonly runLocal: CpuTime; readonly sent: number }
   /** 004; before a hold (code: its HoldReasonCode), a removal (1023) or a vacation (1022), or between two attempts. */
   | ({ readonly type: 'evicted'; readonly checkpointed?: 1 } & Partial<Code> &
       Spent & { readonly reason?: string; readonly resources?: Resources })

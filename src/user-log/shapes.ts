@@ -69,6 +69,17 @@ export const SHAPES: Readonly<Record<Exclude<Type, 'other'>, Shape>> = {
     lines: [must('Job executing on host: {host}'), may('\tSlotName: {slot}'), properties('props', '\t')],
     ad: { host: 'ExecuteHost', slot: 'SlotName', props: 'ExecuteProps' },
   },
+  checkpointed: {
+    number: 3,
+    my: 'CheckpointedEvent',
+    lines: [
+      must('Job was checkpointed.'),
+      must('\t{runRemote%}  -  Run Remote Usage'),
+      must('\t{runLocal%}  -  Run Local Usage'),
+      must('\t{sent~}  -  Run Bytes Sent By Job For Checkpoint'),
+    ],
+    ad: { runRemote: 'RunRemoteUsage', runLocal: 'RunLocalUsage', sent: 'SentBytes' },
+  },
   requeued: {
     number: 4,
     my: 'JobEvictedEvent',

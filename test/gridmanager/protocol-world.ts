@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { move } from '../../src/client/move.ts';
 import type { ActionResult } from '../../src/client/types.ts';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
+import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
 import { urlAccess } from '../../src/gridmanager/url-access.ts';
@@ -208,6 +209,7 @@ export class World {
         limits: { holdBefore: 60, skew: 0 },
         now: Date.now,
       }),
+      secrets: new Secrets([]),
       urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
       lingerMs: 60_000,
       log: () => undefined,

@@ -1,65 +1,20 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { SLOW, some } from '../slow.ts';
+import { HELPER, mover } from './mover.ts';
 
 const NATIVE = join(import.meta.dirname, '../../native');
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
-
-interface Result {
-  readonly code: number | null;
-  readonly out: string;
-  readonly moves: number;
-}
 
 describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
   const root = mkdtempSync(join(tmpdir(), 'gryphus-native-'));
-  let boxes = 0;
+  const moved = mover(root);
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
   const threads = join(root, 'threads');
   execFileSync('gcc', ['-O2', '-o', threads, join(import.meta.dirname, 'threads.c'), '-lpthread']);
-
-  /** Tries until the program has ended: what prevents a checkpoint may pass. */
-  async function dumped(child: ChildProcess, words: readonly string[]): Promise<boolean> {
-    while (child.exitCode === null && child.signalCode === null) {
-      if (spawnSync(HELPER, words).status === 0) return true;
-      await new Promise((resume) => setTimeout(resume, 20));
-    }
-    return false;
-  }
-
-  /** Runs a program in a sandbox of its own, moved to another after each of these times in milliseconds. */
-  async function moved(command: readonly string[], pauses: readonly number[]): Promise<Result> {
-    const image = join(root, `image${boxes}`);
-    let box = join(root, `box${boxes++}`);
-    mkdirSync(box);
-    let words: readonly string[] = [HELPER, 'run', ...command];
-    let out = '';
-    let moves = 0;
-    for (let turn = 0; ; turn++) {
-      const stdout = `${box}.out`;
-      const [program = '', ...args] = words;
-      const child = spawn(program, args, { cwd: box, stdio: ['ignore', openSync(stdout, 'w'), 'ignore'] });
-      const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-      const pause = pauses[turn];
-      if (pause !== undefined) await Promise.race([ended, new Promise((resume) => setTimeout(resume, pause))]);
-      // A restored program is below the helper that waits for it.
-      const of = [turn === 0 ? '--pid' : '--below', String(child.pid)];
-      const dump = ['dump', ...of, '--sandbox', box, '--to', image, '--stdout', stdout, '--kill'];
-      const saved = pause !== undefined && (await dumped(child, dump));
-      const code = await ended;
-      out += readFileSync(stdout, 'utf8');
-      if (!saved) return { code, out, moves };
-      moves++;
-      rmSync(box, { recursive: true });
-      box = join(root, `box${boxes++}`);
-      mkdirSync(box);
-      words = [HELPER, 'restore', '--from', image, '--sandbox', box];
-    }
-  }
 
   it.each(
     some(

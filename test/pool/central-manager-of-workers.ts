@@ -40,6 +40,7 @@ export function centralManagerWorkers(): {
     specOf: () => undefined,
     proxies: { sign: () => '' },
     lease: 2400,
+    onHome: async () => ({ result: -1 }),
     onChunk: () => undefined,
     shells: { hear: () => undefined, away: () => undefined },
     log: (message, facts) => logged.push(`${message} ${JSON.stringify(facts)}`),

@@ -191,6 +191,7 @@ const NO_WORKERS = {
   specOf: () => undefined,
   proxies: { sign: () => '' },
   lease: 2400,
+  onHome: async () => ({ result: -1 }),
   onChunk: () => undefined,
   shells: { hear: () => undefined, away: () => undefined },
   log: () => undefined,

@@ -22,10 +22,10 @@ exit 3
 describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
   const agent = quickPool(COUNTER);
 
-  async function counter(name: string): Promise<{ cluster: number; ledger: string; name: string }> {
+  async function counter(name: string, more = ''): Promise<{ cluster: number; ledger: string; name: string }> {
     const ledger = join(agent.work, `${name}.ledger`);
     const cluster = await agent.submit(
-      `executable = counter.sh\narguments = ${ledger}\nwant_checkpoint = true\noutput = ${name}.out\nlog = ${name}.log\n` +
+      `executable = counter.sh\narguments = ${ledger}\nwant_checkpoint = true\n${more}output = ${name}.out\nlog = ${name}.log\n` +
         `transfer_output_files = result\ntransfer_output_remaps = "result = ${name}.result"\nqueue\n`,
     );
     return { cluster, ledger, name };
@@ -70,6 +70,49 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     expect(ad).toMatchObject({ NumCkpts: 3, NumJobStarts: 4 });
     expect(String(ad?.['LastCheckpointPlatform'])).toContain('vdso-');
   }, 120_000);
+
+  it('is checkpointed when its user asks, goes on, and says so in its log', async () => {
+    const job = await counter('asked');
+    await reached(job.ledger, 10);
+    const said = await agent.ok('checkpoint', String(job.cluster));
+    expect(said).toContain('asked to checkpoint');
+    const events = () => parseUserLog(agent.read('asked.log')).events.filter((e) => e.type === 'checkpointed');
+    await until('event 003', () => events().length === 1 || undefined);
+    expect(agent.read('asked.log')).toMatch(
+      /^003 .* Job was checkpointed\.\n\tUsr 0 00:00:\d\d, Sys 0 00:00:\d\d {2}- {2}Run Remote Usage\n/m,
+    );
+    expect((await agent.ads(job.cluster))[0]).toMatchObject({ NumCkpts: 1, NumJobStarts: 1 });
+    await reached(job.ledger, at(job.ledger) + 5);
+    // It stays still from the suspension to its end, and goes on elsewhere.
+    await agent.ok('suspend', String(job.cluster));
+    await until('its suspension', async () => (await agent.ads(job.cluster))[0]?.['JobStatus'] === 7 || undefined);
+    const still = at(job.ledger);
+    await agent.ok('vacate', String(job.cluster));
+    await until('its eviction', () => evictions(job.name).length === 1 || undefined);
+    expect(evictions(job.name)[0]?.checkpointed).toBe(1);
+    await reached(job.ledger, still + 5);
+    await finish(job);
+    expect(readFileSync(job.ledger, 'utf8')).toBe('start\n');
+    const { code, stderr } = await agent.run(['checkpoint', String(job.cluster)]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/\d/);
+  }, 120_000);
+
+  it.runIf(SLOW)(
+    'is checkpointed again and again by its own PeriodicCheckpoint, and goes on',
+    async () => {
+      const job = await counter('periodic', '+PeriodicCheckpoint = TARGET.LastCkpt > 5\n');
+      const events = () =>
+        existsSync(join(agent.work, 'periodic.log'))
+          ? parseUserLog(agent.read('periodic.log')).events.filter((e) => e.type === 'checkpointed')
+          : [];
+      await until('two periodic checkpoints', () => events().length >= 2 || undefined, 120_000);
+      await finish(job);
+      const [ad] = await agent.ads(job.cluster);
+      expect(ad).toMatchObject({ NumCkpts: events().length, NumJobStarts: 1 });
+    },
+    180_000,
+  );
 
   it.runIf(SLOW)(
     'is right from its last whole checkpoint when its worker is killed while it is written',

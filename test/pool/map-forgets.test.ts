@@ -119,6 +119,7 @@ describe('what a map has done with', () => {
       specOf: () => undefined,
       proxies: { sign: () => '' },
       lease: 2400,
+      onHome: async () => ({ result: -1 }),
       onChunk: () => undefined,
       shells: { hear: () => undefined, away: () => undefined },
       log: () => undefined,

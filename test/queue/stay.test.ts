@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
+import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
 import { staying, stayUntil } from '../../src/queue/stay.ts';
@@ -23,6 +24,7 @@ it('a manager without work ends, but not while somebody who logged in has its co
       limits: { holdBefore: 60, skew: 0 },
       now: Date.now,
     }),
+    secrets: new Secrets([]),
     urls: urlAccess({ configDir: redis.stateDir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
     lingerMs: 100,
     log: () => undefined,

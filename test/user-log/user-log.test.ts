@@ -98,6 +98,7 @@ const some = (shape: Record<string, fc.Arbitrary<unknown>>) => fc.record(shape, 
 const bodies: Record<UserLogBody['type'], fc.Arbitrary<object>> = {
   submit: fc.oneof(fc.record({ host: line }), fc.record({ host: line, notes: line, userNotes: line })),
   execute: merge(fc.record({ host: line }), some({ slot: line, props })),
+  checkpointed: fc.record({ runRemote: cpu, runLocal: cpu, sent: n }),
   evicted: merge(anyCode, fc.record(spent), some({ reason: line, resources, checkpointed: fc.constant(1 as const) })),
   requeued: merge(fc.record(spent), ending, some({ reason: fc.constant('policy says'), resources })),
   terminated: merge(

@@ -3,7 +3,7 @@ import { formatJobId } from '../../job/ids.ts';
 import { counted } from '../../util/plain-text.ts';
 
 /** Actions on jobs. */
-export type JobOrder = Action | 'move' | 'vacate' | 'suspend' | 'continue';
+export type JobOrder = Action | 'move' | 'vacate' | 'suspend' | 'continue' | 'checkpoint';
 
 export const WORDS: Readonly<Record<JobOrder, string>> = {
   hold: 'held',
@@ -13,6 +13,7 @@ export const WORDS: Readonly<Record<JobOrder, string>> = {
   vacate: 'vacated',
   suspend: 'suspended',
   continue: 'continued',
+  checkpoint: 'asked to checkpoint',
 };
 
 /** What `condor_hold`, `condor_release` and `condor_rm` print about one argument. */

@@ -18,6 +18,7 @@ export function concerned(order: JobOrder, state: State): boolean {
     case 'vacate':
     case 'suspend':
     case 'continue':
+    case 'checkpoint':
       return !isEnd(state);
   }
 }

@@ -184,10 +184,10 @@ export class CentralManager {
     this.#table.settle();
   }
 
-  suspend(keys: readonly AttemptKey[], stop: boolean): void {
+  order(keys: readonly AttemptKey[], t: 'suspend' | 'resume' | 'checkpoint'): void {
     for (const key of keys) {
       const attempt = this.#table.attempts.get(key);
-      if (attempt?.worker !== undefined) this.#table.send(attempt.worker, { t: stop ? 'suspend' : 'resume', key });
+      if (attempt?.worker !== undefined) this.#table.send(attempt.worker, { t, key });
     }
     this.#table.settle();
   }

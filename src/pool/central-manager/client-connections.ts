@@ -1,13 +1,22 @@
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
+import { inAd, readBoolean } from '../../job/values.ts';
+import type { HomeAnswer, HomeRequest } from '../../site/chirp.ts';
 import type { Outcome, Report } from '../../site/contract.ts';
 import { type Attempt, jobOf, reportOf } from './attempts.ts';
-import { type AttemptRequest, type FromClient, readFromClient, type ToClient } from '../wire/client-wire.ts';
+import {
+  type AttemptRequest,
+  type FromClient,
+  readFromClient,
+  type Steer,
+  type ToClient,
+} from '../wire/client-wire.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import type { CentralManagerShells } from './central-manager-shells.ts';
 import { Fetching } from './fetching.ts';
+import { HomeRequests } from './home-requests.ts';
 import { Channel } from '../wire/frames.ts';
 import { ownersOf } from './owners.ts';
 import { runningNow } from './running-now.ts';
@@ -33,6 +42,7 @@ export class CentralManagerClients {
   readonly #workers: CentralManagerWorkers;
   readonly #fetching: Fetching;
   readonly #shells: CentralManagerShells;
+  readonly #home = new HomeRequests();
   readonly #open = new Map<string, { readonly channel: Client; readonly map: boolean }>();
   readonly #leaving = new Map<string, NodeJS.Timeout>();
   /** Reports that are sent together. */
@@ -60,6 +70,7 @@ export class CentralManagerClients {
         } else if (message.t === 'shell') this.#shells.open(channel, message);
         else if (message.t === 'shell-in' || message.t === 'shell-size' || message.t === 'shell-close')
           this.#shells.pass(channel, message, bytes);
+        else if (message.t === 'home-answer') this.#home.hear(channel, message, bytes);
         else
           this.#take(channel, client, message).catch((thrown: unknown) => {
             if ('id' in message) channel.send({ t: 'failed', id: message.id, message: asError(thrown).message });
@@ -67,6 +78,7 @@ export class CentralManagerClients {
       },
       () => {
         this.#shells.leave(channel);
+        this.#home.leave(channel);
         if (client !== undefined) this.#left(client, channel);
       },
     );
@@ -95,6 +107,11 @@ export class CentralManagerClients {
   /** Bytes of a followed stream. */
   chunk(attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer): void {
     this.#open.get(attempt.client)?.channel.send({ t: 'chunk', key: attempt.key, stream, offset }, bytes);
+  }
+
+  /** A request of a running job, for the client that the attempt belongs to. */
+  home(attempt: Attempt, request: HomeRequest, bytes: Buffer): Promise<HomeAnswer> {
+    return this.#home.pass(this.#open.get(attempt.client)?.channel, attempt, request, bytes);
   }
 
   close(): void {
@@ -148,7 +165,7 @@ export class CentralManagerClients {
   async #take(
     channel: Client,
     client: string | undefined,
-    message: Exclude<FromClient, { readonly shell: string }>,
+    message: Exclude<FromClient, { readonly shell: string } | { readonly t: 'home-answer' }>,
   ): Promise<void> {
     const centralManager = this.#centralManager;
     const done = (id: number) => (outcomes: [AttemptKey, Outcome][]) => channel.send({ t: 'done', id, outcomes });
@@ -246,18 +263,19 @@ export class CentralManagerClients {
     });
   }
 
-  #steer(jobs: readonly string[], how: 'vacate' | 'suspend' | 'continue'): string[] {
+  #steer(jobs: readonly string[], how: Steer): string[] {
     const wanted = new Set(jobs);
     const found: string[] = [];
     const keys: AttemptKey[] = [];
     for (const attempt of this.#centralManager.attempts()) {
       const job = jobOf(attempt.key);
       if (!wanted.has(job) || (attempt.phase !== 'running' && attempt.phase !== 'suspended')) continue;
+      if (how === 'checkpoint' && readBoolean(inAd(attempt.request.ad), 'WantCheckpoint') !== true) continue;
       found.push(job);
       keys.push(attempt.key);
     }
     if (how === 'vacate') this.#centralManager.cancel(keys, 'vacate', 'Job vacated by schedd');
-    else this.#centralManager.suspend(keys, how === 'suspend');
+    else this.#centralManager.order(keys, how === 'continue' ? 'resume' : how);
     return found;
   }
 }

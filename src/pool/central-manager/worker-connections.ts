@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
+import { type HomeAnswer, type HomeRequest, WORKERS_OWN } from '../../site/chirp.ts';
 import { inAd, quoted, readString } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
 import { Asking } from '../wire/asking.ts';
@@ -47,6 +48,8 @@ export interface CentralManagerWorkersOptions {
   readonly lease: number;
   /** Bytes of a followed stream, from the worker that the attempt was granted to. */
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  /** Answers a running job's request to its home. */
+  readonly onHome: (attempt: Attempt, request: HomeRequest, bytes: Buffer) => Promise<HomeAnswer>;
   readonly shells: Pick<CentralManagerShells, 'hear' | 'away'>;
   readonly log: (message: string, facts?: object) => void;
 }
@@ -225,6 +228,7 @@ export class CentralManagerWorkers {
     else if (message.t === 'ask') {
       if (message.what === 'blob') void this.#input(instance, channel, message);
       else if (message.what === 'proxy') this.#proxy(instance, channel, message);
+      else if (message.what === 'home') void this.#home(instance, channel, message, bytes);
     } else if (message.t === 'chunk') {
       const { key, stream, offset } = message;
       const attempt = centralManager.streamed(instance, key, stream, offset + bytes.length);
@@ -266,6 +270,25 @@ export class CentralManagerWorkers {
       const spec = centralManager.get(key)?.worker === instance ? specOf(key) : undefined;
       if (spec?.proxy !== name) throw new Error(`${key} was not granted to this worker with the proxy ${name}`);
       channel.send({ t: 'answer', id, ok: true }, Buffer.from(proxies.sign(name, request)));
+    } catch (thrown) {
+      channel.send({ t: 'answer', id, ok: false, message: asError(thrown).message });
+    }
+  }
+
+  /** Passes on a running job's request to its home, only for attempts granted to this worker that asked for it. */
+  async #home(
+    instance: string,
+    channel: Channel<FromWorker, FromCentralManager>,
+    { id, key, request }: Extract<FromWorker, { t: 'ask'; what: 'home' }>,
+    sent: Buffer,
+  ): Promise<void> {
+    const { centralManager, specOf, onHome } = this.#options;
+    try {
+      const attempt = centralManager.get(key);
+      if (attempt?.worker !== instance || (specOf(key)?.ioProxy !== true && !WORKERS_OWN.has(request.op)))
+        throw new Error(`${key} was not granted to this worker with want_io_proxy`);
+      const { result, bytes } = await onHome(attempt, request, sent);
+      channel.send({ t: 'answer', id, ok: true, result }, bytes);
     } catch (thrown) {
       channel.send({ t: 'answer', id, ok: false, message: asError(thrown).message });
     }

@@ -15,10 +15,10 @@ export interface CheckpointHelper {
 
 const PROBE_MS = 10_000;
 
-/** Looks for the helper in `dir`, and lets it checkpoint and restore a small program of its own. */
-export function findCheckpointHelper(dir: string): CheckpointHelper {
-  const program = join(dir, 'gryphus-helper');
-  if (!existsSync(program)) return without('gryphus-helper is not beside the worker');
+/** Looks for the helper in these directories, and lets it checkpoint and restore a small program of its own. */
+export function findCheckpointHelper(...dirs: readonly string[]): CheckpointHelper {
+  const program = dirs.map((dir) => join(dir, 'gryphus-helper')).find((path) => existsSync(path));
+  if (program === undefined) return without('gryphus-helper is not beside the worker');
   const { status, stdout, stderr, error } = spawnSync(program, ['probe'], { encoding: 'utf8', timeout: PROBE_MS });
   if (status !== 0) return without(sentence(stderr) || (error?.message ?? 'its probe failed'));
   const platform = stdout.trim();

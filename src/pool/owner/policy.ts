@@ -87,8 +87,11 @@ export class Policy {
     return !(value instanceof EvalFailed) && (isInt(value) || value instanceof Real) ? toDouble(value) : undefined;
   }
 
+  /** Whether a running job is to be checkpointed now: by the machine's policy, or the job's own PeriodicCheckpoint. */
   wantsCheckpoint(scope: PolicyScope): boolean {
-    return this.#truth('PERIODIC_CHECKPOINT', scope, false);
+    if (this.#truth('PERIODIC_CHECKPOINT', scope, false)) return true;
+    const { my, target, now } = scope;
+    return target !== undefined && this.isTrue('PeriodicCheckpoint', { my: target, target: my, now });
   }
 
   /** Seconds that a job may run on before it is preempted. */

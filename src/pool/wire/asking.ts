@@ -7,20 +7,20 @@ type Answered = Extract<WireAnswer, { ok: true }> & { readonly bytes: Buffer };
 
 /** The questions of one side of a connection that are waiting for answers. */
 export class Asking {
-  readonly #send: (ask: WireAsk) => boolean;
+  readonly #send: (ask: WireAsk, bytes?: Uint8Array) => boolean;
   readonly #waiting = new Map<number, Deferred<Answered>>();
   #last = 0;
 
   /** `send` returns whether there is a connection; without one, a question would wait forever. */
-  constructor(send: (ask: WireAsk) => boolean) {
+  constructor(send: (ask: WireAsk, bytes?: Uint8Array) => boolean) {
     this.#send = send;
   }
 
   /** Rejects with 'site-busy' if the other side refuses, and with 'site-unreachable' if the connection ends first. */
-  ask(question: Question): Promise<Answered> {
+  ask(question: Question, bytes?: Uint8Array): Promise<Answered> {
     const id = ++this.#last;
     const wait = deferred<Answered>();
-    if (this.#send({ t: 'ask', id, ...question })) this.#waiting.set(id, wait);
+    if (this.#send({ t: 'ask', id, ...question }, bytes)) this.#waiting.set(id, wait);
     else wait.reject(new GryphusError('site-unreachable', 'the connection ended'));
     return wait.promise;
   }

@@ -5,6 +5,7 @@
  */
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
+import { homeRequest } from '../../site/chirp.ts';
 import { capacity, ending, fetchOutcome, fetchRequest, inputFile, outcome, report, stream } from '../../site/shapes.ts';
 import { amount, count, count as id, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
@@ -102,6 +103,10 @@ export type WaitInPool = Read<typeof waitInPool>;
 /** Why a job is waiting in an empty pool. */
 export const NO_WORKERS = 'The pool has no workers now.';
 
+/** What users ask of jobs that run in the pool. */
+export const STEERS = ['vacate', 'suspend', 'continue', 'checkpoint'] as const;
+export type Steer = (typeof STEERS)[number];
+
 const fromClient = z.discriminatedUnion('t', [
   /**
    * `client`: a GridManager's identity, or a map's session. Reports of its attempts are sent to this connection from
@@ -144,11 +149,13 @@ const fromClient = z.discriminatedUnion('t', [
   /** What all clients are running now, and its usage. */
   message('top', { id }),
   /** `jobs`: keys without the attempt, `<agent>.<cluster>.<proc>`. */
-  message('steer', { id, jobs: texts, how: z.enum(['vacate', 'suspend', 'continue']) }),
+  message('steer', { id, jobs: texts, how: z.enum(STEERS) }),
   /** A process that monitors a worker knows that it has died. `token`: the token that admitted it. */
   message('worker-died', { id, token: text, message: text }),
   /** Workers admitted by these tokens take no more jobs, and end. */
   message('drain', { id, tokens: texts, now: flag }),
+  /** The answer to a job's request, with its bytes. */
+  message('home-answer', { call: count, result: z.int() }),
 ]);
 export type FromClient = Read<typeof fromClient>;
 
@@ -169,6 +176,8 @@ const toClient = z.discriminatedUnion('t', [
   shellOver,
   message('tops', { id, runs: z.array(runningNow) }),
   message('failed', { id, message: text }),
+  /** A running job's request to its home, with its bytes: answered by `home-answer` with the same number. */
+  message('home', { call: count, key, request: homeRequest }),
 ]);
 export type ToClient = Read<typeof toClient>;
 

@@ -15,6 +15,7 @@
  */
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
+import { homeRequest } from '../../site/chirp.ts';
 import { ending, inputFile, oddOutput, preemptedBy, program, stream } from '../../site/shapes.ts';
 import { amount, amounts, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
@@ -42,6 +43,8 @@ export const runSpec = program.extend({
   killSignal: maybe(text),
   /** Seconds between that signal and SIGKILL. */
   vacateSeconds: maybe(amount),
+  /** It may send requests to its home (`want_io_proxy`). */
+  ioProxy: maybe(z.literal(true)),
 });
 export type RunSpec = Read<typeof runSpec>;
 
@@ -108,6 +111,8 @@ const ask = z.discriminatedUnion('what', [
   question('usage', { keys }),
   /** Asks for a proxy, from worker to central manager: the answer (PEM) to a certificate request. */
   question('proxy', { key, name: text, request: text }),
+  /** A running job's request to its home, from worker to central manager, with the bytes that belong to it. */
+  question('home', { key, request: homeRequest }),
 ]);
 export type WireAsk = Read<typeof ask>;
 
@@ -120,6 +125,7 @@ const answer = z.discriminatedUnion('ok', [
     missing: maybe(texts),
     odd: maybe(z.array(oddOutput)),
     usage: maybe(z.array(runUsage)),
+    result: maybe(z.int()),
   }),
   message('answer', { id: count, ok: z.literal(false), message: text }),
 ]);
@@ -220,7 +226,7 @@ const fromCentralManager = z.discriminatedUnion('t', [
     message: text,
     by: maybe(preemptedBy),
   }),
-  z.strictObject({ t: z.enum(['suspend', 'resume']), key }),
+  z.strictObject({ t: z.enum(['suspend', 'resume', 'checkpoint']), key }),
   /** Deletes the attempts, whose results are home. Those still running are ended first. */
   message('forget', { keys }),
   /** From now on, send what is written to its streams, from these offsets on. */

@@ -19,7 +19,7 @@ import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
 import { processIdentity } from '../../util/process-identity.ts';
 import { readBoolean } from '../../job/values.ts';
 import type { RunSpec } from '../wire/wire.ts';
-import { AD_FILES } from './ad-files.ts';
+import { AD_FILES, CHIRP_CONFIG } from './ad-files.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { PlacedJob } from './job-script.ts';
 import { keepsRecord } from './last-of.ts';
@@ -27,7 +27,7 @@ import { jobAdOf } from './job-ad-of.ts';
 import type { Run } from './run.ts';
 
 /** Names in a sandbox that belong to the attempt, not to the job. */
-const OURS = [CHECKPOINT_IMAGE, ...Object.values(AD_FILES)];
+const OURS = [CHECKPOINT_IMAGE, CHIRP_CONFIG, ...Object.values(AD_FILES)];
 /** What prevents a checkpoint often passes: a lock, a child that has just ended. */
 const TRIES = 10;
 const AGAIN_MS = 100;
@@ -53,14 +53,6 @@ export function wantsCheckpoint(run: Run): boolean {
 /** From now on it can be checkpointed. A run that shares its place with others cannot. */
 export function equipToSave(run: Run, helper: CheckpointHelper | undefined): void {
   if (helper && run.dir instanceof AttemptDir) run.save = (kill) => checkpoint(run, helper, kill);
-}
-
-/** Whether its image is still being written, after which `then` is called: its program ends before the helper does. */
-export function isBeingSaved(run: Run, then: () => void): boolean {
-  const { saving } = run;
-  run.saving = undefined;
-  void saving?.then(then);
-  return saving !== undefined;
 }
 
 /** Looks for what a run that has ended saved, or was to go on from. */

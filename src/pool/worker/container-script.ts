@@ -2,7 +2,7 @@ import { pathOrStart } from '../../job/start-directory.ts';
 import { GryphusError } from '../../errors.ts';
 import type { ContainerSpec } from '../../site/contract.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
-import { adVariables, entering } from './job-script.ts';
+import { adVariables, chirpVariable, entering } from './job-script.ts';
 import { mountable, type Runtime } from './container-runtimes.ts';
 import type { JobUser } from './job-users.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
@@ -22,6 +22,8 @@ export interface ContainerPlace {
   readonly proxy: string | undefined;
   /** Whether the ad files are in the sandbox. */
   readonly ads: boolean;
+  /** Whether it has a proxy for requests to its home. */
+  readonly chirp?: boolean;
   /** The path of an image that was transferred, or that is on the node. */
   readonly image: string | undefined;
   /** Identifies the owner of these containers on this host. */
@@ -81,6 +83,7 @@ export function containerScript(
     _CONDOR_SCRATCH_DIR: inside,
     ...(place.proxy === undefined ? {} : { X509_USER_PROXY: place.proxy }),
     ...(place.ads ? adVariables(inside) : {}),
+    ...(place.chirp ? chirpVariable(inside) : {}),
     BATCH_SYSTEM: 'Gryphus',
   };
   if (place.image !== undefined && !mountable(place.image))

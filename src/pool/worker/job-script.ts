@@ -1,6 +1,6 @@
 import { pathOrStart } from '../../job/start-directory.ts';
 import { join } from 'node:path';
-import { AD_FILES } from './ad-files.ts';
+import { AD_FILES, CHIRP_CONFIG } from './ad-files.ts';
 import type { RunSpec } from '../wire/wire.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
@@ -20,6 +20,8 @@ export interface PlacedJob {
   readonly proxy?: string | undefined;
   /** Whether the ad files of the job and its slot exist. */
   readonly ads?: boolean;
+  /** Whether it has a proxy for requests to its home. */
+  readonly chirp?: boolean;
   /** The files through which a process enters the job's cgroup. */
   readonly doors?: readonly string[];
   /** The words before a command that let it run under the job's account, and the variables that name it. */
@@ -54,6 +56,7 @@ export function jobScript(
     _CONDOR_SCRATCH_DIR: placed.scratch,
     ...(placed.proxy === undefined ? {} : { X509_USER_PROXY: placed.proxy }),
     ...(placed.ads ? adVariables(placed.scratch) : {}),
+    ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
     BATCH_SYSTEM: 'Gryphus',
   };
   const variables = Object.entries(own);
@@ -91,6 +94,11 @@ export function adVariables(scratch: string): Readonly<Record<string, string>> {
     _CONDOR_JOB_AD: join(scratch, AD_FILES.job),
     _CONDOR_MACHINE_AD: join(scratch, AD_FILES.machine),
   };
+}
+
+/** As `adVariables`, for the file that says where the job's proxy is. */
+export function chirpVariable(scratch: string): Readonly<Record<string, string>> {
+  return { _CONDOR_CHIRP_CONFIG: join(scratch, CHIRP_CONFIG) };
 }
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -63,8 +63,8 @@ export class Link {
 
   constructor(options: LinkOptions) {
     this.#options = options;
-    this.asking = new Asking((ask) => {
-      this.say(ask);
+    this.asking = new Asking((ask, bytes) => {
+      this.say(ask, bytes);
       return this.#up;
     });
   }

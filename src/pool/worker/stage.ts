@@ -3,6 +3,7 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Accounts } from './accounts.ts';
 import { writeAds } from './ad-files.ts';
+import type { ChirpProxies } from './chirp/chirp-proxies.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
@@ -16,6 +17,8 @@ export interface Means {
   readonly sharesHome: boolean;
   readonly pull: (key: AttemptKey) => Pull;
   /** The path of a job's proxy file. */
+  /** Through which jobs send requests to their home. */
+  readonly chirp?: ChirpProxies | undefined;
   readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
 }
 
@@ -31,7 +34,7 @@ export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown
   }
 }
 
-function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means): Promise<unknown> | undefined {
+function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf, chirp }: Means): Promise<unknown> | undefined {
   const { dir, record } = run;
   const { spec } = record;
   const reused = reusedBy(run);
@@ -48,6 +51,7 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
   const proxy = spec.proxy === undefined ? undefined : proxyOf(spec.proxy, run.key);
   if (typeof proxy === 'object') coming.push(proxy.then((path) => (run.proxy = path)));
   else run.proxy = proxy;
+  if (spec.ioProxy && chirp) coming.push(chirp.listen());
   if (coming.length === 0 && blobs.every(({ bytes }) => bytes <= LARGE)) return undefined;
   return Promise.all(coming).then(() => placeLarge(dir, spec, cache));
 }
@@ -56,13 +60,22 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf }: Means)
 export function equip(
   run: Run,
   cache: BlobCache,
-  { machine, accounts }: { readonly machine: { readonly ad: AttrTexts }; readonly accounts?: Accounts | undefined },
+  {
+    machine,
+    accounts,
+    chirp,
+  }: Pick<Means, 'chirp'> & {
+    readonly machine: { readonly ad: AttrTexts };
+    readonly accounts?: Accounts | undefined;
+  },
 ): PlacedJob {
   const { dir, record, received, proxy } = run;
   const placed = furnish(dir, record.spec, cache, reusedBy(run));
   if (received) writeAds(dir.work, received.start, received.kind, machine.ad);
+  const asksHome = record.spec.ioProxy === true && chirp !== undefined;
+  if (asksHome) chirp.open(run);
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
-  const all = { ...placed, proxy, ads: received !== undefined };
+  const all = { ...placed, proxy, ads: received !== undefined, chirp: asksHome };
   return accounts?.ready(run, all) ?? all;
 }
 
@@ -80,4 +93,12 @@ export function proxiesOf(runs: Iterable<Run>): Map<string, AttemptKey> {
 export function dropUnused(runs: Iterable<Run>, cache: BlobCache): void {
   const live = [...runs].filter(({ phase }) => phase !== 'ended');
   cache.clear(new Set(live.flatMap(({ record }) => blobsOf(record.spec).map(({ sha256 }) => sha256))));
+}
+
+/** A job that an earlier worker started finds its proxy again, at another port. */
+export function proxyAgain(run: Run, chirp: ChirpProxies | undefined): void {
+  if (!chirp || run.phase === 'ended' || run.record.spec.ioProxy !== true) return;
+  void chirp.listen().then(() => {
+    if (run.phase !== 'ended') chirp.open(run);
+  });
 }

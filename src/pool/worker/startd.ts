@@ -9,7 +9,8 @@ import { adFrom } from '../wire/ads.ts';
 import { JobAdText } from './ad-files.ts';
 import { refusalIn } from './accounts.ts';
 import { awaitEnd } from './adopted.ts';
-import { checkpointed, equipToSave, isBeingSaved, takeCheckpoint } from './checkpoint.ts';
+import { beforeEnd, takeBack } from './before-end.ts';
+import { checkpointed, equipToSave, takeCheckpoint } from './checkpoint.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import { type AttemptPlace, recordOf } from './attempt-place.ts';
 import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
@@ -21,10 +22,10 @@ import { Run, runsIn } from './run.ts';
 import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
 import { BlobCache } from './sandbox.ts';
-import { dropUnused, equip, stage } from './stage.ts';
+import { dropUnused, equip, proxyAgain, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
 import { cancelled, endLeases, evicted, graceOf, noteEnding, stop, sweep, Sweeper, timeout } from './stopping.ts';
-import { stillSuspended, suspend } from './suspending.ts';
+import { stillSuspended, userOrder } from './suspending.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
 import {
@@ -149,7 +150,8 @@ export class Startd {
         return this.#cancel(message);
       case 'suspend':
       case 'resume':
-        return suspend(this.#runs.get(message.key), message.t === 'suspend', 'user', this.#options);
+      case 'checkpoint':
+        return userOrder(this.#runs.get(message.key), message.t, this.#options);
       case 'forget':
         for (const key of message.keys) this.#forget(key);
         return;
@@ -163,8 +165,7 @@ export class Startd {
   drain(now: boolean, message: string): void {
     this.#draining = message;
     this.#giveBack(this.#claims.dropWaiting(), message);
-    if (!now) return;
-    for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message, 'drain'));
+    if (now) for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message, 'drain'));
   }
 
   /**
@@ -264,9 +265,8 @@ export class Startd {
 
   #ended(run: Run): void {
     run.clearTimers();
-    const released = run.record.spec.container && this.#options.containers.release(run.dir);
-    if (released) return void released.then(() => this.#ended(run));
-    if (isBeingSaved(run, () => this.#ended(run))) return;
+    const first = beforeEnd(run, this.#options);
+    if (first) return void first.then(() => this.#ended(run));
     const exit = run.dir.exit();
     takeCheckpoint(run, this.#options.checkpoints);
     if (this.#options.machine.limitMemory) run.decided ??= starved(run);
@@ -334,8 +334,7 @@ export class Startd {
 
   /** Removes a run that has not started and will not. */
   #unstart(run: Run, why: Extract<FromWorker, { t: 'gone' }>['why'], message: string): void {
-    void run.group?.end();
-    run.clearTimers();
+    takeBack(run, this.#options);
     this.#claims.leave(run);
     this.#runs.delete(run.key);
     run.dir.remove();
@@ -393,6 +392,7 @@ export class Startd {
       equipToSave(run, this.#options.checkpoints);
       this.#claims.adopt(run);
       stillSuspended(run, this.#options.owner);
+      proxyAgain(run, this.#options.chirp);
       // The listeners are only set up later in this same turn.
       queueMicrotask(() => awaitEnd(run, () => this.#over(run)));
     }

@@ -1,5 +1,6 @@
 import { halt } from './halt.ts';
 import type { Run } from './run.ts';
+import { saveNow } from './save-now.ts';
 import type { StartdOptions } from './startd-options.ts';
 
 /**
@@ -20,6 +21,16 @@ export function suspend(
   if (run.phase === phase) return;
   run.phase = phase;
   say({ t: still ? 'suspended' : 'resumed', key: run.key });
+}
+
+/** Carries out what a user asks of a running job. */
+export function userOrder(
+  run: Run | undefined,
+  order: 'suspend' | 'resume' | 'checkpoint',
+  means: StartdOptions,
+): void {
+  if (order !== 'checkpoint') suspend(run, order === 'suspend', 'user', means);
+  else if (run && !run.stopping && (run.phase === 'running' || run.phase === 'suspended')) saveNow(run, 'user', means);
 }
 
 /** An earlier worker left it, and had suspended it: it stays so, until its user or its owner says otherwise. */

@@ -21,9 +21,10 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Whether a run can share a task runner with others: it needs only a directory of this machine, or few small files. */
 export function isLight(spec: RunSpec): boolean {
-  const { shared, env, proxy, core, cwd, container } = spec;
+  const { shared, env, proxy, core, cwd, container, ioProxy } = spec;
   return (
     proxy === undefined &&
+    ioProxy === undefined &&
     core === undefined &&
     (shared === undefined
       ? cwd === undefined && container === undefined && hasSmallFiles(spec)

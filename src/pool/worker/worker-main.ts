@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { asError } from '../../errors.ts';
 import { FOR_PROGRAMS, only } from '../../util/environments.ts';
 import ends from '../../util/ends.sh';
@@ -17,6 +17,8 @@ import { readWorkerConfig } from '../wire/worker-config.ts';
 /** The part of the worker's environment that jobs see. */
 const FOR_JOBS = [...FOR_PROGRAMS, 'SLURM_*', 'CUDA_VISIBLE_DEVICES'];
 
+const HERE = dirname(resolve(process.argv[1] ?? ''));
+
 async function main(file: string): Promise<number> {
   const env = only(process.env, FOR_JOBS);
   const log = (message: string) => process.stderr.write(`${new Date().toISOString()} ${message}\n`);
@@ -25,7 +27,8 @@ async function main(file: string): Promise<number> {
     scripts: { starter, taskRunner, waiter, ends },
     env,
     environment: process.env,
-    checkpoints: findCheckpointHelper(join(dirname(process.argv[1] ?? ''), 'native')),
+    // A pilot has all its files in one directory.
+    checkpoints: findCheckpointHelper(join(HERE, 'native'), HERE),
     log,
   });
   log(`exits: ${message}`);

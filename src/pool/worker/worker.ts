@@ -10,6 +10,8 @@ import { steadyClock } from '../../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { dialHome } from '../../reverse-connection/dial.ts';
 import { Accounts } from './accounts.ts';
+import { CHIRP_ERROR } from '../../site/chirp.ts';
+import { ChirpProxies } from './chirp/chirp-proxies.ts';
 import { Containers } from './containers.ts';
 import { ExecuteDir } from './execute-dir.ts';
 import { JobUsers } from './job-users.ts';
@@ -84,8 +86,13 @@ export async function runWorker(
       join(dir, 'proxies'),
       async (name, key, request) => (await link.asking.ask({ what: 'proxy', key, name, request })).bytes,
     );
+    const chirp = new ChirpProxies(async ({ key }, request, bytes) => {
+      const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
+      return { result, bytes: Buffer.from(got) };
+    });
     const owner = ownerControl({
       dir,
+      chirp,
       machine,
       environment: options.environment,
       runs: () => startd.runs,
@@ -106,6 +113,7 @@ export async function runWorker(
       containers,
       groups: machine.groups,
       checkpoints: options.checkpoints,
+      chirp,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
@@ -199,6 +207,7 @@ export async function runWorker(
       owner.close();
       startd.close();
       containers.close();
+      chirp.close();
       machine.groups?.close();
       accounts.close();
       link.end(message);

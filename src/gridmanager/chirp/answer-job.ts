@@ -1,0 +1,157 @@
+import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
+import { readBoolean, readString } from '../../job/values.ts';
+import type { JobRecord } from '../../queue/api.ts';
+import { CHIRP_ERROR, type HomeAnswer, type HomeRequest, WORKERS_OWN } from '../../site/chirp.ts';
+import type { SiteContext } from '../context.ts';
+import { JobAttributes } from './attributes.ts';
+import { codeOf, SystemError } from './beneath.ts';
+import { FILE_OPS, onFiles } from './files.ts';
+import type { Secrets } from './secrets.ts';
+
+/** Chirp's errors for those of the system, as condor_starter translates them. */
+const ERRORS: Readonly<Record<string, number>> = {
+  EPERM: CHIRP_ERROR.notAuthorized,
+  EACCES: CHIRP_ERROR.notAuthorized,
+  ELOOP: CHIRP_ERROR.notAuthorized,
+  EROFS: CHIRP_ERROR.notAuthorized,
+  ENOENT: CHIRP_ERROR.doesNotExist,
+  EEXIST: CHIRP_ERROR.alreadyExists,
+  EFBIG: CHIRP_ERROR.tooBig,
+  ENOSPC: CHIRP_ERROR.noSpace,
+  EDQUOT: CHIRP_ERROR.noSpace,
+  ENOMEM: CHIRP_ERROR.noMemory,
+  EBADF: CHIRP_ERROR.badFd,
+  EINVAL: CHIRP_ERROR.invalidRequest,
+  ENAMETOOLONG: CHIRP_ERROR.invalidRequest,
+  ENFILE: CHIRP_ERROR.tooManyOpen,
+  EMFILE: CHIRP_ERROR.tooManyOpen,
+  EBUSY: CHIRP_ERROR.busy,
+  ETXTBSY: CHIRP_ERROR.busy,
+  EAGAIN: CHIRP_ERROR.tryAgain,
+  EISDIR: CHIRP_ERROR.isDirectory,
+  ENOTDIR: CHIRP_ERROR.notDirectory,
+  ENOTEMPTY: CHIRP_ERROR.notEmpty,
+  EXDEV: CHIRP_ERROR.crossDevice,
+};
+
+/** Requests that may be done twice without a difference. */
+const REPEATABLE: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
+  'read',
+  'write',
+  'fsync',
+  'stat',
+  'lstat',
+  'statfs',
+  'access',
+  'getdir',
+  'getlongdir',
+  'readlink',
+  'chmod',
+  'chown',
+  'lchown',
+  'truncate',
+  'utime',
+  'constrain',
+  'get_job_attr',
+  'set_job_attr',
+  'set_job_attrs_delayed',
+]);
+
+/** The connections of jobs whose last answers are remembered. */
+const MOST_SESSIONS = 1000;
+
+/** Answers the requests of a site's running jobs (`want_io_proxy`). */
+export class JobAnswers {
+  readonly #ctx: SiteContext;
+  readonly #secrets: Secrets;
+  /** The last request of each connection, and its answer. */
+  readonly #last = new Map<string, { readonly n: number; readonly answer: Promise<HomeAnswer> }>();
+
+  constructor(ctx: SiteContext, secrets: Secrets) {
+    this.#ctx = ctx;
+    this.#secrets = secrets;
+  }
+
+  /** Never rejects. A request that comes again gets the answer that its first copy got, without being done again. */
+  answer(key: AttemptKey, request: HomeRequest, bytes: Uint8Array): Promise<HomeAnswer> {
+    const session = `${key} ${request.session}`;
+    const last = this.#last.get(session);
+    if (last?.n === request.n) return last.answer;
+    const answer =
+      request.again && last === undefined && !REPEATABLE.has(request.op) && !isHarmless(request)
+        ? // An earlier process may have done it, which nobody can know.
+          Promise.resolve({ result: CHIRP_ERROR.offline })
+        : this.#answer(key, request, bytes).catch((thrown: unknown) => ({
+            result: ERRORS[codeOf(thrown) ?? ''] ?? CHIRP_ERROR.unknown,
+          }));
+    this.#last.delete(session);
+    this.#last.set(session, { n: request.n, answer });
+    const [oldest] = this.#last.keys();
+    if (this.#last.size > MOST_SESSIONS && oldest !== undefined) this.#last.delete(oldest);
+    return answer;
+  }
+
+  async #answer(key: AttemptKey, request: HomeRequest, bytes: Uint8Array): Promise<HomeAnswer> {
+    const job = await this.#jobOf(key);
+    const wants = (name: string) => readBoolean(job.attrs, name) === true;
+    const asked = WORKERS_OWN.has(request.op)
+      ? wants('WantCheckpoint')
+      : wants('WantIOProxy') || (request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates'));
+    if (!asked) throw new SystemError('EACCES');
+    if (request.op in FILE_OPS) {
+      const root = readString(job.attrs, 'Iwd');
+      if (root === undefined) throw new SystemError('EACCES');
+      const { isClosed } = this.#secrets;
+      const answer = onFiles(request, bytes, { bounds: { root, isClosed }, secrets: this.#secrets });
+      if (answer) return answer;
+    }
+    const attributes = new JobAttributes(this.#ctx, job);
+    return (
+      (await ATTRIBUTE_OPS[request.op]?.(attributes, request.words, request.numbers)) ?? {
+        result: CHIRP_ERROR.invalidRequest,
+      }
+    );
+  }
+
+  /** Only the job's current attempt may ask. */
+  async #jobOf(key: AttemptKey): Promise<JobRecord> {
+    const { agent, manager, record, queue } = this.#ctx;
+    const id = parseAttemptKey(key);
+    const [job] = id?.agent === agent ? await queue.get([{ cluster: id.cluster, proc: id.proc }]) : [];
+    if (job?.attempt !== id?.attempt || job?.manager !== manager || job.site !== record.name)
+      throw new SystemError('EACCES');
+    return job;
+  }
+}
+
+/** Opening a file again does what it did before, unless it must not exist or is emptied. */
+function isHarmless({ op, words }: HomeRequest): boolean {
+  return op === 'open' && !/[xt]/.test(words[1] ?? '');
+}
+
+/** The requests about attributes, and the job's log. */
+const ATTRIBUTE_OPS: Partial<
+  Readonly<
+    Record<
+      HomeRequest['op'],
+      (attributes: JobAttributes, words: readonly string[], numbers: readonly number[]) => Promise<HomeAnswer>
+    >
+  >
+> = {
+  get_job_attr: async (attributes, [name = '']) => {
+    const bytes = Buffer.from(attributes.get(name));
+    return { result: bytes.length, bytes };
+  },
+  set_job_attr: async (attributes, [name = '', text = '']) => attributes.set(name, text).then(success),
+  set_job_attrs_delayed: async (attributes, words) => attributes.setDelayed(words).then(success),
+  constrain: async (attributes, [text = '']) => attributes.constrain(text).then(success),
+  ulog: async (attributes, [text = '']) => attributes.log(text).then(success),
+  checkpointed: async (attributes, _, [user = 0, system = 0]) =>
+    attributes.checkpointed({ user: user / 1000, system: system / 1000 }).then(success),
+  not_checkpointed: async (attributes, [why = '']) =>
+    attributes.log(`The job was not checkpointed: ${why}`).then(success),
+};
+
+function success(): HomeAnswer {
+  return { result: 0 };
+}

@@ -1,0 +1,99 @@
+import { GryphusError } from '../../errors.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { fixedAttribute } from '../../job/fixed-attributes.ts';
+import { checkExpression, readNumber } from '../../job/values.ts';
+import { oneLine } from '../../util/plain-text.ts';
+import type { Change, JobRecord } from '../../queue/api.ts';
+import { commitChanges, type SiteContext } from '../context.ts';
+import { SystemError } from './beneath.ts';
+
+/**
+ * What names files, programs or accounts at home, or says where the job runs: the machine that runs a job must not be
+ * able to change it. Lower case.
+ */
+const HOMES_OWN: ReadonlySet<string> = new Set(
+  `args arguments cmd deferralprep dagmanjobid dagnodename dagparentnodenames environment env err error gridresource in
+  input iwd jobbatchid keepclaimidle leavejobinqueue notifyuser out output outputdestination
+  publicinputfiles transferinput transferoutput transferoutputremaps transferplugins userlog dagmannodeslog
+  wantioproxy wantdelayedupdates x509userproxy checkpointdestination emailattributes`.split(/\s+/),
+);
+const NAME = /^[A-Za-z_][A-Za-z0-9_.]*$/;
+/** HTCondor's CHIRP_DELAYED_UPDATE_PREFIX, and CHIRP_DELAYED_UPDATE_MAX_ATTRS. */
+const DELAYED = /^chirp/i;
+
+/** Attributes of a job that asks from within. */
+export class JobAttributes {
+  readonly #ctx: SiteContext;
+  readonly #job: JobRecord;
+
+  constructor(ctx: SiteContext, job: JobRecord) {
+    this.#ctx = ctx;
+    this.#job = job;
+  }
+
+  /** The expression's text, as condor_shadow answers. */
+  get(name: string): string {
+    return this.#job.attrs.get(name) ?? 'UNDEFINED';
+  }
+
+  async set(name: string, text: string): Promise<void> {
+    check(name, text);
+    await this.#change({ [name]: text });
+  }
+
+  /** Those that are not allowed are left out, as in HTCondor, where the job has long had its answer. */
+  async setDelayed(words: readonly string[]): Promise<void> {
+    const set: Record<string, string> = {};
+    for (let i = 0; i + 1 < words.length; i += 2) {
+      const [name = '', text = ''] = words.slice(i, i + 2);
+      if (!DELAYED.test(name)) continue;
+      check(name, text);
+      set[name] = text;
+    }
+    if (Object.keys(set).length > 0) await this.#change(set);
+  }
+
+  /** Adds a condition to the job's requirements, by AgentRequirements. */
+  async constrain(text: string): Promise<void> {
+    check('AgentRequirements', text);
+    const before = this.#job.attrs.get('Requirements') ?? 'true';
+    const Requirements = /\bAgentRequirements\b/i.test(before) ? before : `(${before}) && AgentRequirements`;
+    await this.#change({ AgentRequirements: text, Requirements });
+  }
+
+  /** Writes an event 008 to the job's user log. */
+  async log(text: string): Promise<void> {
+    await this.#change({}, { ulog: oneLine(text) });
+  }
+
+  /** Counts a checkpoint of a job that goes on: event 003. Seconds of processor time. */
+  async checkpointed({ user, system }: { readonly user: number; readonly system: number }): Promise<void> {
+    const count = (readNumber(this.#job.attrs, 'NumCkpts') ?? 0) + 1;
+    const set = { NumCkpts: String(count), LastCkptTime: String(Math.floor(this.#ctx.now() / 1000)) };
+    await this.#change(set, { checkpointed: { user, system } });
+  }
+
+  async #change(set: AttrTexts, info?: Change['info']): Promise<void> {
+    const { id, attempt } = this.#job;
+    const [result] = await commitChanges(this.#ctx, [{ id, attempt, set, ...(info && { info }) }]);
+    if (result?.ok !== true) throw new SystemError('EACCES');
+  }
+}
+
+function check(name: string, text: string): void {
+  if (!NAME.test(name)) throw new SystemError('EINVAL');
+  const low = name.toLowerCase();
+  if (
+    fixedAttribute(name) !== undefined ||
+    HOMES_OWN.has(low) ||
+    low.startsWith('transferbody_') ||
+    low.startsWith('gryphus')
+  )
+    throw new SystemError('EACCES');
+  try {
+    checkExpression(text, name);
+  } catch (thrown) {
+    if (thrown instanceof GryphusError) throw new SystemError('EINVAL');
+    throw thrown;
+  }
+}

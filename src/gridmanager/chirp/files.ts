@@ -1,0 +1,263 @@
+import { constants, type Stats } from 'node:fs';
+import {
+  type FileHandle,
+  lchown,
+  link,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  readlink,
+  rename,
+  rmdir,
+  statfs,
+  symlink,
+  unlink,
+} from 'node:fs/promises';
+import { CHIRP_PIECE, type HomeAnswer, type HomeOp, type HomeRequest } from '../../site/chirp.ts';
+import { beneath, type Bounds, codeOf, type Place, SystemError } from './beneath.ts';
+import type { Secrets } from './secrets.ts';
+
+/** What a request about files works on. */
+export interface FilesOptions {
+  readonly bounds: Bounds;
+  readonly secrets: Pick<Secrets, 'hasKey'>;
+}
+
+/** `path` and `to`: the first two words; `numbers` as in the request. */
+interface Call extends FilesOptions {
+  readonly path: string;
+  readonly to: string;
+  readonly numbers: readonly number[];
+  readonly bytes: Uint8Array;
+}
+type Answer = Promise<HomeAnswer>;
+
+const SAFE = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_EXCL, O_APPEND } = constants;
+const OK: HomeAnswer = { result: 0 };
+/** What condor_starter's own answers list before anything is missing. */
+const DEEPEST = 64;
+
+/** The requests about files: each opens what it needs and closes it, so that nothing has to survive a restart. */
+export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>> = {
+  open: async (call) => {
+    const flags = flagsOf(call.to);
+    return opened(call, flags, call.numbers[0], async (file) => {
+      // The reading itself is refused again later: this is for whoever only opens a file.
+      if ((flags & (O_WRONLY | O_RDWR)) === O_RDONLY && (await call.secrets.hasKey(file)))
+        throw new SystemError('EACCES');
+      return { result: 0, bytes: Buffer.from(statLine(await file.stat())) };
+    });
+  },
+  read: (call) =>
+    opened(call, O_RDONLY, 0, async (file) => {
+      const [length = 0, offset = 0, stride = length, skip = stride] = call.numbers;
+      if (await call.secrets.hasKey(file)) throw new SystemError('EACCES');
+      const bytes = Buffer.alloc(atMost(length));
+      let got = 0;
+      for (const [from, to, at] of strides(bytes.length, offset, stride, skip)) {
+        const { bytesRead } = await file.read(bytes, from, to - from, at);
+        got += bytesRead;
+        if (bytesRead < to - from) break;
+      }
+      return { result: got, bytes: bytes.subarray(0, got) };
+    }),
+  write: (call) =>
+    opened(call, O_WRONLY, 0, async (file) => {
+      const [offset = 0, stride = call.bytes.length, skip = stride] = call.numbers;
+      for (const [from, to, at] of strides(call.bytes.length, offset, stride, skip))
+        await writeAll(file, call.bytes.subarray(from, to), at);
+      return { result: call.bytes.length };
+    }),
+  append: (call) =>
+    opened(call, O_WRONLY | O_APPEND, 0, async (file) => {
+      await writeAll(file, call.bytes, null);
+      return { result: call.bytes.length };
+    }),
+  fsync: (call) => opened(call, O_RDONLY, 0, async (file) => file.sync().then(() => OK)),
+  truncate: (call) => opened(call, O_WRONLY, 0, async (file) => file.truncate(call.numbers[0]).then(() => OK)),
+  chmod: (call) => openedAny(call, async (file) => file.chmod((call.numbers[0] ?? 0) & 0o777).then(() => OK)),
+  utime: (call) =>
+    openedAny(call, async (file) => file.utimes(call.numbers[0] ?? 0, call.numbers[1] ?? 0).then(() => OK)),
+  stat: (call) => at(call, true, async ({ path }) => stated(await lstat(path))),
+  lstat: (call) => at(call, false, async ({ path }) => stated(await lstat(path))),
+  statfs: (call) =>
+    openedAny(call, async (file) => {
+      const { type, bsize, blocks, bfree, bavail, files, ffree } = await statfs(`/proc/self/fd/${file.fd}`);
+      return { result: 0, bytes: Buffer.from(`${[type, bsize, blocks, bfree, bavail, files, ffree].join(' ')}\n`) };
+    }),
+  access: (call) => at(call, true, async ({ path }) => allowed(await lstat(path), call.numbers[0] ?? 0)),
+  unlink: (call) => at(call, false, async ({ path }) => unlink(path).then(() => OK)),
+  rename: (call) => both(call, (from, to) => rename(from, to)),
+  link: (call) => both(call, (from, to) => link(from, to)),
+  symlink: async (call) => {
+    // A target that goes up could lead out when the link or a directory above it is moved.
+    if (call.path.startsWith('/') || call.path.split('/').includes('..')) throw new SystemError('EACCES');
+    return at({ ...call, path: call.to }, false, async ({ path }) => symlink(call.path, path).then(() => OK));
+  },
+  readlink: (call) =>
+    at(call, false, async ({ path }) => {
+      const bytes = (await readlink(path, 'buffer')).subarray(0, atMost(call.numbers[0] ?? 0));
+      return { result: bytes.length, bytes };
+    }),
+  mkdir: (call) =>
+    at(call, false, async ({ path }) => mkdir(path, { mode: (call.numbers[0] ?? 0) & 0o777 }).then(() => OK)),
+  rmdir: (call) => at(call, false, async ({ path }) => rmdir(path).then(() => OK)),
+  rmall: (call) => at(call, false, async (place) => removeAll(call, place, 0).then(() => OK)),
+  getdir: (call) => listed(call, async (name) => `${name}\n`),
+  getlongdir: (call) =>
+    listed(call, async (name, path) => {
+      const found = await lstat(path).catch(() => undefined);
+      return found === undefined ? '' : `${name}\n${statLine(found)}`;
+    }),
+  chown: (call) => owned(call, true),
+  lchown: (call) => owned(call, false),
+};
+
+/** Does a request about files; `undefined` if it is about something else. */
+export function onFiles(
+  { op, words, numbers }: HomeRequest,
+  bytes: Uint8Array,
+  options: FilesOptions,
+): Answer | undefined {
+  const [path = '', to = ''] = words;
+  return FILE_OPS[op]?.({ ...options, path, to, numbers, bytes });
+}
+
+function at(call: Call, follow: boolean, work: (place: Place) => Answer): Answer {
+  return beneath(call.bounds, call.path, follow, work);
+}
+
+/** Opens a regular file. Others could block, or be devices. */
+function opened(call: Call, flags: number, mode: number | undefined, work: (file: FileHandle) => Answer): Answer {
+  return at(call, true, async ({ path }) => {
+    const found = await lstat(path).catch((thrown: unknown) => {
+      if (codeOf(thrown) === 'ENOENT') return undefined;
+      throw thrown;
+    });
+    if (found?.isDirectory()) throw new SystemError('EISDIR');
+    if (found && !found.isFile()) throw new SystemError('EACCES');
+    return held(path, flags, mode, async (file) => {
+      if (!(await file.stat()).isFile()) throw new SystemError('EACCES');
+      return work(file);
+    });
+  });
+}
+
+/** Opens a file or directory that can be read. */
+function openedAny(call: Call, work: (file: FileHandle) => Answer): Answer {
+  return at(call, true, async ({ path }) => {
+    const found = await lstat(path);
+    if (!found.isFile() && !found.isDirectory()) throw new SystemError('EACCES');
+    return held(path, O_RDONLY, 0, work);
+  });
+}
+
+async function held(path: string, flags: number, mode = 0, work: (file: FileHandle) => Answer): Answer {
+  const file = await open(path, flags | SAFE, mode & 0o777);
+  try {
+    return await work(file);
+  } finally {
+    await file.close();
+  }
+}
+
+function both(call: Call, work: (from: string, to: string) => Promise<void>): Answer {
+  return at(call, false, async (from) =>
+    at({ ...call, path: call.to }, false, async (to) => work(from.path, to.path).then(() => OK)),
+  );
+}
+
+function listed(call: Call, line: (name: string, path: string) => Promise<string>): Answer {
+  return at(call, true, async ({ path }) => {
+    const directory = await open(path, constants.O_DIRECTORY | SAFE);
+    try {
+      const inside = `/proc/self/fd/${directory.fd}`;
+      const names = (await readdir(inside)).filter((name) => !name.includes('\n')).sort();
+      const lines = [];
+      for (const name of names) lines.push(await line(name, `${inside}/${name}`));
+      // An empty line ends it.
+      const bytes = Buffer.from(`${lines.join('')}\n`);
+      return { result: bytes.length, bytes };
+    } finally {
+      await directory.close();
+    }
+  });
+}
+
+function owned(call: Call, follow: boolean): Answer {
+  const [uid = -1, gid = -1] = call.numbers;
+  return at(call, follow, async ({ path }) => lchown(path, uid, gid).then(() => OK));
+}
+
+async function removeAll(call: Call, { path, name }: Place, depth: number): Promise<void> {
+  if (name === '.') throw new SystemError('EINVAL');
+  if (!(await lstat(path)).isDirectory()) return unlink(path);
+  if (depth > DEEPEST) throw new SystemError('ELOOP');
+  const directory = await open(path, constants.O_DIRECTORY | SAFE);
+  try {
+    const here = await directory.stat();
+    for (const inner of await readdir(`/proc/self/fd/${directory.fd}`)) {
+      if (call.bounds.isClosed(here, inner)) throw new SystemError('EACCES');
+      await removeAll(call, { path: `/proc/self/fd/${directory.fd}/${inner}`, name: inner }, depth + 1);
+    }
+  } finally {
+    await directory.close();
+  }
+  await rmdir(path);
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array, position: number | null): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const where = position === null ? null : position + done;
+    done += (await file.write(bytes, done, bytes.length - done, where)).bytesWritten;
+  }
+}
+
+/** The pieces of a transfer in strides of `stride` bytes, which begin `skip` bytes apart in the file. */
+function* strides(
+  length: number,
+  offset: number,
+  stride: number,
+  skip: number,
+): Generator<readonly [number, number, number]> {
+  if (offset < 0 || (length > 0 && stride <= 0) || skip < 0) throw new SystemError('EINVAL');
+  for (let from = 0, where = offset; from < length; from += stride, where += skip)
+    yield [from, Math.min(length, from + stride), where];
+}
+
+function atMost(length: number): number {
+  if (length < 0) throw new SystemError('EINVAL');
+  return Math.min(length, CHIRP_PIECE);
+}
+
+/** Chirp's letters: r, w, a (append), t (truncate), c (create), x (exclusive). */
+function flagsOf(letters: string): number {
+  const has = (letter: string, flag: number) => (letters.includes(letter) ? flag : 0);
+  const way = letters.includes('w') ? (letters.includes('r') ? O_RDWR : O_WRONLY) : O_RDONLY;
+  return way | has('c', O_CREAT) | has('t', O_TRUNC) | has('x', O_EXCL) | has('a', O_APPEND);
+}
+
+function stated(found: Stats): HomeAnswer {
+  return { result: 0, bytes: Buffer.from(statLine(found)) };
+}
+
+function statLine(found: Stats): string {
+  const { dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atimeMs, mtimeMs, ctimeMs } = found;
+  const times = [atimeMs, mtimeMs, ctimeMs].map((ms) => Math.floor(ms / 1000));
+  return `${[dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, ...times].join(' ')}\n`;
+}
+
+/** access(2), from what a file says of itself: asking the system could lead through a link that was put there meanwhile. */
+function allowed({ mode, uid, gid }: Stats, wanted: number): HomeAnswer {
+  const mine = process.getuid?.();
+  if (mine === 0) {
+    if ((wanted & 1) === 0 || (mode & 0o111) !== 0) return OK;
+    throw new SystemError('EACCES');
+  }
+  const groups = process.getgroups?.() ?? [];
+  const bits = uid === mine ? mode >> 6 : groups.includes(gid) || process.getgid?.() === gid ? mode >> 3 : mode;
+  if ((bits & wanted & 7) !== (wanted & 7)) throw new SystemError('EACCES');
+  return OK;
+}

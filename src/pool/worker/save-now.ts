@@ -1,0 +1,38 @@
+import { readString } from '../../job/values.ts';
+import { wantsCheckpoint } from './checkpoint.ts';
+import { jobAdOf } from './job-ad-of.ts';
+import type { Run } from './run.ts';
+import type { StartdOptions } from './startd-options.ts';
+
+/** HTCondor's signal for a job that asks to be told when to checkpoint (WantCheckpointSignal, CheckpointSig). */
+const CHECKPOINT_SIGNAL = 'SIGUSR2';
+
+/**
+ * Has a run's image written, or its program told to save its work; the run goes on. Its home is told of an image; why
+ * there is none, only if its user asked. False if the run wants no checkpoints, or one is being made.
+ */
+export function saveNow(run: Run, by: 'user' | 'policy', { chirp }: Pick<StartdOptions, 'chirp'>): boolean {
+  if (run.save && !run.saving && wantsCheckpoint(run)) {
+    // What cannot be checkpointed now goes on: the next time will come.
+    const saving = run.save(false).then((trouble) => {
+      if (run.saving === saving) run.saving = undefined;
+      if (trouble === undefined) return chirp?.tell(run, 'checkpointed', [], milliseconds(run));
+      return by === 'user' ? chirp?.tell(run, 'not_checkpointed', [trouble], []) : undefined;
+    });
+    run.saving = saving;
+    return true;
+  }
+  const ad = jobAdOf(run);
+  const source = { get: (name: string) => ad[name] ?? undefined };
+  if (source.get('WantCheckpointSignal')?.trim().toLowerCase() !== 'true') return false;
+  const name = readString(source, 'CheckpointSig') ?? CHECKPOINT_SIGNAL;
+  if (!/^SIG[A-Z0-9]+$/.test(name)) return false;
+  run.signal(name as NodeJS.Signals);
+  return true;
+}
+
+/** Its processor time so far, user and system. */
+function milliseconds({ group, joinedLate, cpuSeconds }: Run): number[] {
+  const used = joinedLate ? undefined : group?.usage();
+  return [used?.userSeconds ?? cpuSeconds, used?.systemSeconds ?? 0].map((seconds) => Math.round(seconds * 1000));
+}

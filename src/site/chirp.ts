@@ -1,0 +1,97 @@
+import * as z from 'zod';
+import { count, flag, type Read, text, texts } from '../util/schema.ts';
+
+/** The longest line of Chirp, in bytes, without its end. */
+export const CHIRP_LINE = 1023;
+
+/** The results of Chirp that are not successes (the protocol of HTCondor's condor_starter). */
+export const CHIRP_ERROR = {
+  notAuthenticated: -1,
+  notAuthorized: -2,
+  doesNotExist: -3,
+  alreadyExists: -4,
+  tooBig: -5,
+  noSpace: -6,
+  noMemory: -7,
+  invalidRequest: -8,
+  tooManyOpen: -9,
+  busy: -10,
+  tryAgain: -11,
+  badFd: -12,
+  isDirectory: -13,
+  notDirectory: -14,
+  notEmpty: -15,
+  crossDevice: -16,
+  offline: -17,
+  unknown: -127,
+} as const;
+
+/**
+ * What a running job asks its home to do. Paths are relative to the submit directory; open files are known to the
+ * worker only, so each request names its path. `words` and `numbers` as Chirp has them, unless said otherwise.
+ */
+export const HOME_OPS = [
+  /** PATH FLAGS, MODE: the file's state (`stat`). Creates and empties it as the flags of Chirp say. */
+  'open',
+  /** PATH, LENGTH OFFSET STRIDE SKIP: bytes, fewer at the end of the file. */
+  'read',
+  /** PATH, OFFSET STRIDE SKIP and the bytes. */
+  'write',
+  /** PATH and the bytes, which are written behind its end. */
+  'append',
+  'fsync',
+  'stat',
+  'lstat',
+  'statfs',
+  'access',
+  'unlink',
+  'rename',
+  'mkdir',
+  'rmdir',
+  'rmall',
+  'getdir',
+  'getlongdir',
+  'link',
+  'symlink',
+  'readlink',
+  'chmod',
+  'chown',
+  'lchown',
+  'truncate',
+  'utime',
+  'constrain',
+  'get_job_attr',
+  'set_job_attr',
+  /** NAME TEXT NAME TEXT …: values of set_job_attr_delayed. */
+  'set_job_attrs_delayed',
+  'ulog',
+  /** From the worker, not the job. USER SYSTEM: milliseconds of processor time. Its image was written, and it goes on. */
+  'checkpointed',
+  /** From the worker, not the job. WHY: its user asked for an image, and there is none. */
+  'not_checkpointed',
+] as const;
+export type HomeOp = (typeof HOME_OPS)[number];
+
+/** What a worker tells of a job that it runs, whether or not the job has a proxy. */
+export const WORKERS_OWN: ReadonlySet<HomeOp> = new Set<HomeOp>(['checkpointed', 'not_checkpointed']);
+
+/** A request of a job: sent again (`again`) when the connection was cut, it is done once. */
+export const homeRequest = z.strictObject({
+  op: z.enum(HOME_OPS),
+  words: texts,
+  numbers: z.array(z.int()),
+  /** The job's connection, whose requests follow each other, and the request's number in it. */
+  session: text,
+  n: count,
+  again: flag,
+});
+export type HomeRequest = Read<typeof homeRequest>;
+
+/** A number as Chirp means it, below 0 an error of `CHIRP_ERROR`, and the bytes that follow it. */
+export interface HomeAnswer {
+  readonly result: number;
+  readonly bytes?: Uint8Array;
+}
+
+/** The most bytes of a file in one request or answer. */
+export const CHIRP_PIECE = 1 << 20;
