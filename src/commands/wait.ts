@@ -72,7 +72,8 @@ ended job are complete.`);
           if (ended && (flags.outcome ?? flags.until !== 'start')) {
             const { sayFailures } = await import('./say-failures.ts');
             const { constraint } = flags;
-            const awaited = words.length > 0 || constraint === undefined ? jobs : { constraint: since(constraint, began) };
+            const awaited =
+              words.length > 0 || constraint === undefined ? jobs : { constraint: since(constraint, began) };
             outcome = statusOf(await sayFailures(gryphus, awaited));
           }
           return ended;

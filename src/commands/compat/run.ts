@@ -47,6 +47,7 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   sacct: slurm('sacct', withAgent(async (g, words, write) => (await import('./sacct.ts')).sacct(g, words, write))),
   scontrol: slurm('scontrol', withAgent(async (g, words, write) => (await import('./scontrol.ts')).scontrol(g, words, write))),
   sinfo: slurm('sinfo', withAgent(async (g, words, write) => (await import('./sinfo.ts')).sinfo(g, words, write))),
+  sacctmgr: slurm('sacctmgr', withAgent(async (g, words, write) => (await import('./sacctmgr.ts')).sacctmgr(g, words, write))),
   srun: slurm('srun', async (words) => (await import('./srun.ts')).srun(words)),
   'snakemake-submit': plain('submit', withAgent(async (g, ...to) => (await import('./snakemake.ts')).snakemakeSubmit(g, ...to))),
   'snakemake-status': plain('status', withAgent(async (g, words, write) => (await import('./snakemake.ts')).snakemakeStatus(g, words, write))),
