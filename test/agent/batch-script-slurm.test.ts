@@ -48,6 +48,14 @@ srun --mpi=none sh -c 'echo rank $SLURM_PROCID' | sort
     await agent.ok('rm', `${cluster}`);
   });
 
+  it('that names no partition of the site is told its partitions', async () => {
+    agent.file('wrong.sh', '#!/bin/sh\n#SBATCH -p nosuch\ntrue\n');
+    const cluster = Number.parseInt((await agent.run(['submit', '--terse', '--site', 'c1', 'wrong.sh'])).stdout, 10);
+    const { code, stderr } = await agent.run(['wait', `${cluster}`, '--until', 'settled', '--timeout', '90']);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/1 job: held: .*nosuch.*\bmain\b/)]);
+    await agent.ok('rm', `${cluster}`);
+  });
+
   it('of PBS gets its nodes there too', async () => {
     agent.file(
       'nodes.sh',

@@ -154,6 +154,8 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       ['squeue', '-o', '%Y'],
       ['sacct', '-o', 'nosuch'],
       ['sinfo', '-o', '%q'],
+      ['sbatch', '--nosuch=1'],
+      ['srun', '--nosuch', 'true'],
       ['sinfo', '-O', 'nosuch'],
       ['sacctmgr', 'list', 'user', 'format=nosuch'],
       ['scontrol', 'show', 'nosuch'],
@@ -174,6 +176,17 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       if (words[0] !== '--nosuch=1') expect(mine.stderr).toBe(theirs.stderr);
       else expect(mine.stderr).toContain('--nosuch');
     }
+  });
+
+  it('run one task where they are called, outside a job too', async () => {
+    expect(
+      await ours('srun', '-c', '1', '--mem=64', '-t', '5', '-p', 'pool', 'sh', '-c', 'echo out; exit 5'),
+    ).toMatchObject({
+      code: 5,
+      stdout: 'out\n',
+    });
+    const { code, stderr } = await ours('srun', '-n', '4', 'true');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('srun: error: --ntasks=4')]);
   });
 
   it('act on nothing but what they name', async () => {

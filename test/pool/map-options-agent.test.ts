@@ -287,7 +287,7 @@ describe('GNU parallel’s options of a map', () => {
     await usage(['--header', 'x'], '--header cannot be "x".');
     await usage(['-N', '2', '--colsep', ','], '-N 2 takes whole lines, which --colsep splits.');
     await usage(['-N', '0', '--results', 'r'], '--results is by inputs, and -N 0 gives the tasks none.');
-    await usage(['-N', '2', 'true', ':::', 'x', ':::'], '-N 2 takes the inputs from one list, and there are 2.');
+    await usage(['-N', '2', 'true', ':::', 'x'], '-N 2 takes the inputs from one list, and there are 2.');
   }, 60_000);
 
   it('--bar and --eta show at a terminal how far it is', async () => {
@@ -303,7 +303,7 @@ describe('GNU parallel’s options of a map', () => {
   }, 60_000);
 
   it('an option that is not supported is an error that names it', async () => {
-    for (const option of ['--pipe', '--retry-failed', '--sshlogin', '--xargs'])
+    for (const option of ['--pipe-part', '--retry-failed', '--sshlogin', '--xargs'])
       await usage([option], `Nonexistent flag: ${option}.`);
   }, 60_000);
 });
