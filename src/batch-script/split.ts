@@ -54,9 +54,8 @@ function mustBe(names: ReadonlyMap<string, unknown>, name: string, { title, long
   const short = name.startsWith('--') && long && [...names.keys()].some((one) => one.startsWith(name));
   if (names.has(name) || joined || short) return;
   const near = didYouMean(name, names.keys());
-  throw new GryphusError('usage', `${title} has no option ${name}`, {
-    ...(near === undefined ? {} : { suggestions: [`Did you mean ${near}?`] }),
-  });
+  const suggestions = near === undefined ? [] : [`Did you mean ${near}?`];
+  throw new GryphusError('usage', `${title} has no option ${name}`, { suggestions });
 }
 
 /** How many of the following words are the option's value. Grid Engine's `-pe` has two; its `-j` may be followed by y or n. */

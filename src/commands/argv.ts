@@ -84,7 +84,8 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
 /** Whether a word of short options, `-j` or `-kj`, is followed by a value. */
 function takesNext(word: string, flags: Readonly<Record<string, Flag>>): boolean {
   if (!/^-[A-Za-z]+$/.test(word)) return false;
-  const kinds = [...word.slice(1)].map(
+  const kinds = Array.from(
+    word.slice(1),
     (letter) => Object.values(flags).find((one) => one.char === letter || one.charAliases?.includes(letter))?.type,
   );
   return kinds.pop() === 'option' && kinds.every((kind) => kind === 'boolean');

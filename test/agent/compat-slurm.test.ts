@@ -106,7 +106,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
 
   it('give sinfo’s fields the same headings, and fill its tables alike', async () => {
     const letters = 'aAbBcCdDeEfFgGhlLmnNoOpPrRsStTwXYZz';
-    const short = [...letters].map((letter) => `%${letter}`).join('|');
+    const short = letters.replaceAll(/(?<=.)./g, '|%$&').replace(/^/, '%');
     const long =
       'available,nodeai,cpus,cpusstate,nodes,nodeaiot,gres,time,memory,nodelist,prioritytier,partition,statelong';
     for (const words of [['-o', short], ['-O', long], [], ['-s'], ['-N'], ['-o', '%10P|%.6a|%5D']]) {

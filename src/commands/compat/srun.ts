@@ -52,7 +52,7 @@ function gpusOf(gpus: string | undefined, gres: string | undefined): string | un
   if (text === undefined) return undefined;
   const [, count = '1'] =
     (gpus === undefined ? /^gpu(?:(?::[A-Za-z]\w*)?:(\d+)|:[A-Za-z]\w*)?$/ : /^(?:\w+:)?(\d+)$/).exec(text) ?? [];
-  if (!/^gpu/.test(text) && gpus === undefined) throw new Refused(`--gres=${text}: only gpu is supported`);
+  if (!text.startsWith('gpu') && gpus === undefined) throw new Refused(`--gres=${text}: only gpu is supported`);
   return count;
 }
 
