@@ -149,7 +149,7 @@ describe.each([
       await agent.ok('down');
       await agent.ok('up');
       const other = await agent.submit('executable = /bin/true\nqueue\n');
-      await agent.ok('wait', '--timeout', '120', String(other));
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', String(other));
       expect(await agent.ok('why', String(lost))).toContain("There is no site 'gone'");
       expect(await agent.ok('rm', '--force', `${lost}.0`)).toContain('removed locally (remote state unknown)');
       await agent.ok('wait', '--no-outcome', '--timeout', '120', String(lost));

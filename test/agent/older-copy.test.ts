@@ -61,7 +61,7 @@ describe('a queue that was put back from a backup', () => {
     // Its number is that of the job that runs there now.
     const fresh = await job('fresh', 'echo fresh');
     expect(fresh).toBe(lost);
-    await agent.ok('wait', '--timeout', '90', String(fresh));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(fresh));
     expect(agent.read('fresh.0')).toBe('fresh\n');
     await until(
       'the old ones to be held',
