@@ -158,7 +158,7 @@ async function bundle() {
   const start = `const words = process.argv.slice(2);
 if (words.length === 1 && words[0] === '--version')
   process.stdout.write(\`gryphus/${version} \${process.platform}-\${process.arch} node-\${process.version}\\n\`);
-else if (words[0] === 'compat' && words[1] === 'speak' && !/^condor_/.test(words[2]))
+else if (words[0] === 'compat' && words[1] === 'speak' && !/^condor_/.test(words[2]) && (words[2] !== 'srun' || process.env.SLURM_JOB_ID !== undefined))
   require('../compat-cli/load.js').main(words.slice(2));
 else require('../cli/load.js').main(words);`;
   writeFileSync(bin, `#!/usr/bin/env node\n'use strict';\n${needNode}\n${start}\n`);

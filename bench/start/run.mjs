@@ -38,14 +38,20 @@ try {
     ['node -e 0', bare, ''],
     ['gryphus --version', () => agent.ok('--version'), '≤ 60 ms'],
     ['gryphus q, empty queue', () => agent.ok('q'), '≤ 120 ms'],
+    ['sinfo', () => agent.ok('compat', 'speak', 'sinfo'), '≤ 150 ms in all'],
+    ['condor_version', () => agent.ok('compat', 'speak', 'condor_version'), '≤ 150 ms in all'],
   ]);
   agent.file('held.sub', 'executable = /bin/true\narguments = $(Process)\nhold = true\nqueue 10000\n');
   agent.ok('submit', 'held.sub');
-  const [, listed] = compare([
+  const [, ...listed] = compare([
     ['node -e 0', bare, ''],
     ['gryphus q --nobatch, 10,000 jobs', () => agent.ok('q', '--nobatch'), '≤ 170 ms in all'],
+    ['squeue -j of one job, 10,000 jobs', () => agent.ok('compat', 'speak', 'squeue', '-j', '1_1'), '≤ 150 ms in all'],
+    ['squeue, 10,000 jobs', () => agent.ok('compat', 'speak', 'squeue'), '≤ 500 ms in all'],
+    ['condor_q, 10,000 jobs', () => agent.ok('compat', 'speak', 'condor_q'), '≤ 500 ms in all'],
+    ['condor_q -nobatch, 10,000 jobs', () => agent.ok('compat', 'speak', 'condor_q', '-nobatch'), '≤ 500 ms in all'],
   ]);
-  rows.push(listed);
+  rows.push(...listed);
   if (values.json) console.log(JSON.stringify(rows, undefined, 2));
   else {
     console.log(

@@ -1,4 +1,5 @@
 import type { AttemptSpec, Refusal, SiteCause } from '../site/contract.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
 import { coresOf } from './cores.ts';
 
@@ -24,6 +25,8 @@ export const condor: Backend = {
   queueEntry,
   accountOf,
   capacityOf: coresOf,
+  // It hands its words to ssh, which joins them to a line for the shell there.
+  beside: (id, commandLine) => `exec condor_ssh_to_job ${id} ${shellQuote(commandLine)}`,
 };
 
 /** Lines of a submit description, `--`, options for condor_submit. */

@@ -50,6 +50,11 @@ export interface Backend {
    * commands; QUESTION is a command that its controller answers. Without this, it is never detected.
    */
   readonly detect?: string;
+  /**
+   * Shell that becomes this command line on the machine of the running job with this id, beside the job. A batch system
+   * without a command for it lacks this.
+   */
+  beside?(id: string, commandLine: string): string;
   /** Its jobs have one machine each. */
   readonly oneHost?: true;
   /** A submit command that it has no portable option for; `instead`: an option that some sites have. */

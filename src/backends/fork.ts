@@ -10,6 +10,7 @@ export const fork: Backend = {
   accounts: false,
   submitWords: () => [],
   idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),
+  beside: (_, commandLine) => commandLine,
   refusalOf: (_, message) => ({ kind: 'later', code: 'disk-full', message: `The site could not queue it: ${message}` }),
   queueEntry,
   capacityOf: (line) => {

@@ -1,4 +1,5 @@
 import type { AttemptSpec, Refusal } from '../site/contract.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import { condor } from './condor.ts';
 import type { Account, Backend, QueueEntry } from './contract.ts';
 
@@ -16,6 +17,7 @@ export const gryphus: Backend = {
   refusalOf,
   queueEntry,
   accountOf,
+  beside: (id, commandLine) => `exec gryphus ssh ${id} -- ${shellQuote(commandLine)}`,
 };
 
 /** Lines of a submit description, `--`, options for the command. */

@@ -1,4 +1,5 @@
 import type { AttemptSpec } from '../site/contract.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import type { Account, Backend } from './contract.ts';
 import { slurmRefusal } from './slurm-refusals.ts';
 import { slurmEntry, slurmVerdict } from './slurm-states.ts';
@@ -23,6 +24,9 @@ export const slurm: Backend = {
     return slurmEntry(state, reason.join('|'), nodes);
   },
   accountOf,
+  // An array's element has a number of its own, which srun wants.
+  beside: (id, commandLine) =>
+    `id=$(squeue -h -j ${id} -o %A) && exec srun --jobid="$id" --overlap --nodes=1 --ntasks=1 --quiet /bin/sh -c ${shellQuote(commandLine)}`,
   capacityOf: (line) => {
     const [, free, total] = /^\d+\/(\d+)\/\d+\/(\d+)$/.exec(line) ?? [];
     return free === undefined ? undefined : { cpus: Number(total), freeCpus: Number(free) };

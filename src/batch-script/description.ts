@@ -1,7 +1,7 @@
-import { GryphusError } from '../errors.ts';
 import { parseDependency } from '../job/dependency.ts';
 import { quoted } from '../job/values.ts';
 import { printArgsV2, printEnvV2 } from '../submit/api.ts';
+import { amountOf } from './amounts.ts';
 import { indexRows, queueStatement } from './array.ts';
 import type { System, Wishes } from './model.ts';
 import { defaultOutput, fileName, LINE_END, literal, type Marks } from './patterns.ts';
@@ -92,6 +92,7 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     ...streamLines(script, marks, by),
     ...mailLines(wishes),
     ...siteLines(wishes, native, amount.words),
+    ...(native || wishes.project === undefined ? [] : [`+GryphusAccount = ${adString(wishes.project)}`]),
     ...dependencyLines(wishes),
     ...(wishes.held ? ['hold = true'] : []),
     ...(wishes.priority === undefined ? [] : [`priority = ${wishes.priority}`]),
@@ -123,64 +124,6 @@ function startOf({ system, wishes }: BatchScript, { to, by }: Wanted): string {
   // Results come home into this directory; a home directory is not the place for them.
   const inPlace = to.kind === 'pool' || to.shared;
   return start === 'home' && inPlace ? by.home : by.cwd;
-}
-
-interface Amount {
-  readonly cpus: number;
-  readonly lines: readonly string[];
-  readonly words: readonly string[];
-}
-
-function amountOf(wishes: Wishes, native: boolean, to: Destination, system: System | undefined): Amount {
-  const nodes = wishes.nodes ?? 1;
-  const perTask = wishes.cpusPerTask ?? 1;
-  const tasks = wishes.tasks ?? (wishes.tasksPerNode ?? 1) * nodes;
-  if (nodes > 1 && !native) {
-    const title = system === undefined ? '' : DIALECTS[system].title;
-    throw new GryphusError(
-      'bad-input',
-      `The script asks for ${nodes} nodes, and a job of ${to.kind === 'pool' ? 'the pool' : `site ${to.name}`} has one.`,
-      {
-        suggestions: [
-          `Name a site that runs ${title}, which gets these words as they are: gryphus submit --site NAME SCRIPT`,
-        ],
-      },
-    );
-  }
-  const slurmTasks = native && system === 'slurm' && (tasks > 1 || nodes > 1);
-  const all = system === 'pbs' ? Math.max(perTask, wishes.tasks ?? 1) : perTask * tasks;
-  const cpus = slurmTasks || nodes > 1 ? perTask : all;
-  const gpus = (wishes.gpus ?? 0) * (wishes.gpusPer === 'task' ? tasks : 1);
-  const inWords =
-    native && (wishes.memoryInWords === true || (system === 'slurm' && wishes.memory?.per === 'cpu' && slurmTasks));
-  const memory = inWords ? undefined : totalMemory(wishes, all, Math.max(1, gpus));
-  return {
-    cpus: all,
-    lines: [
-      `request_cpus = ${cpus}`,
-      ...(memory === undefined
-        ? to.kind === 'pool'
-          ? []
-          : ['request_memory = undefined']
-        : [`request_memory = ${Math.ceil(memory / 2 ** 20)}`]),
-      ...(wishes.diskBytes === undefined ? [] : [`request_disk = ${Math.ceil(wishes.diskBytes / 1024)}`]),
-      ...(gpus === 0 ? [] : [`request_gpus = ${gpus}`]),
-    ],
-    words: slurmTasks
-      ? [
-          `--nodes=${nodes}`,
-          `--ntasks=${tasks}`,
-          ...(wishes.tasksPerNode === undefined ? [] : [`--ntasks-per-node=${wishes.tasksPerNode}`]),
-          ...(inWords ? [`--mem-per-cpu=${Math.ceil((wishes.memory?.bytes ?? 0) / 2 ** 20)}M`] : []),
-        ]
-      : [],
-  };
-}
-
-/** In bytes, on one node. */
-function totalMemory({ memory }: Wishes, cpus: number, gpus: number): number | undefined {
-  if (memory === undefined) return undefined;
-  return memory.bytes * (memory.per === 'cpu' ? cpus : memory.per === 'gpu' ? gpus : 1);
 }
 
 function streamLines({ system, wishes }: BatchScript, marks: Marks, by: Submitter): string[] {

@@ -10,7 +10,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-R', value: 'needed', fate: 'done', becomes: 'rusage[mem=MB]: request_memory; rusage[ngpus_physical=N]: request_gpus; the whole as a word for the site', take: requirement },
   { names: '-gpu', value: 'needed', fate: 'done', becomes: 'num=N: request_gpus; the whole as a word for the site', take: gpu },
   { names: '-q', value: 'needed', fate: 'done', becomes: 'batch_queue at an LSF site; if a site has this name, the site', take: (w, v) => void (w.queue = v) },
-  { names: '-P', value: 'needed', fate: 'done', becomes: 'batch_project', take: (w, v) => void (w.project = v) },
+  { names: '-P', value: 'needed', fate: 'done', becomes: 'batch_project at a site of the same system; elsewhere it is only shown', take: (w, v) => void (w.project = v) },
   { names: '-w', value: 'needed', fate: 'done', becomes: 'done, ended, exit and started of a job, joined by &&: as for Slurm', take: condition },
   { names: '-ti', fate: 'done', becomes: 'a job whose dependency can no longer be met is removed', take: (w) => void (w.removeInvalid = true) },
   { names: '-o -oo', value: 'needed', fate: 'done', becomes: 'output, with %J and %I', take: (w, v) => void (w.output = v) },

@@ -26,6 +26,8 @@ export interface Wishes {
   name?: string;
   seconds?: number;
   nodes?: number;
+  /** They are not all of one kind. */
+  unequalNodes?: boolean;
   tasks?: number;
   tasksPerNode?: number;
   cpusPerTask?: number;

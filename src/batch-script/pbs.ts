@@ -4,9 +4,9 @@ import { atLeastOne, bytes, clockSeconds, commaList, count, indices } from './va
 
 const OPTIONS: readonly Option[] = [
   { names: '-N', value: 'needed', fate: 'done', becomes: 'batch_name', take: (w, v) => void (w.name = v) },
-  { names: '-l', value: 'needed', fate: 'done', becomes: 'walltime: batch_runtime; nodes, select, ncpus, ppn, mpiprocs: request_cpus; mem, pmem, vmem: request_memory; ngpus, gpus: request_gpus; others as a word for the site', take: resources },
+  { names: '-l', value: 'needed', fate: 'done', becomes: 'walltime: batch_runtime; nodes, select, ncpus, ppn, mpiprocs: request_cpus, and machine_count and ranks_per_node for several nodes at a site that is not PBS; mem, pmem, vmem: request_memory; ngpus, gpus: request_gpus; others as a word for the site', take: resources },
   { names: '-q', value: 'needed', fate: 'done', becomes: 'batch_queue at a PBS site; if a site has this name, the site', take: (w, v) => void (w.queue = v) },
-  { names: '-A -P', value: 'needed', fate: 'done', becomes: 'batch_project', take: (w, v) => void (w.project = v) },
+  { names: '-A -P', value: 'needed', fate: 'done', becomes: 'batch_project at a site of the same system; elsewhere it is only shown', take: (w, v) => void (w.project = v) },
   { names: '-J -t', value: 'needed', fate: 'done', becomes: 'one job for each index; %N: max_materialize', take: (w, v) => void (w.array = indices(v)) },
   { names: '-W', value: 'needed', fate: 'done', becomes: 'depend: as for Slurm; others as a word for the site', take: attributes },
   { names: '-o', value: 'needed', fate: 'done', becomes: 'output, with $PBS_JOBID, $PBS_ARRAY_INDEX, $PBS_ARRAYID and ^array_index^', take: (w, v) => void (w.output = v) },
@@ -81,15 +81,18 @@ function gpus(wishes: Wishes, value: string): void {
 /** `2:ppn=4`, `4:ncpus=8:mpiprocs=2:mem=16gb`, several kinds of nodes apart by `+`, or names of nodes. */
 function chunks(wishes: Wishes, value: string, word: 'nodes' | 'select', line: number): void {
   let nodes = 0;
+  const kinds = new Set<string>();
   for (const chunk of value.split('+')) {
     const [first = '', ...parts] = chunk.split(':');
     const named = !/^\d+$/.test(first);
     const how = named ? 1 : atLeastOne(first);
     nodes += how;
+    kinds.add(parts.toSorted((a, b) => a.localeCompare(b)).join(':'));
     if (named) wishes.siteOnly.push({ option: `-l ${word}=${value}`, line });
     for (const part of parts) chunkPart(wishes, part, nodes === how);
   }
   wishes.nodes = nodes;
+  wishes.unequalNodes = kinds.size > 1;
   if (nodes > 1 || !/^\d+(:(ppn|ncpus|mem|mpiprocs|ompthreads|ngpus|gpus)=\w+)*$/.test(value))
     wishes.siteWords.push('-l', `${word}=${value}`);
 }
@@ -97,7 +100,8 @@ function chunks(wishes: Wishes, value: string, word: 'nodes' | 'select', line: n
 function chunkPart(wishes: Wishes, part: string, first: boolean): void {
   const [name = '', value = ''] = part.split('=');
   if (!first) return;
-  if (name === 'ppn' || name === 'ncpus') wishes.cpusPerTask = atLeastOne(value);
+  if (name === 'ppn') wishes.cpusPerTask = wishes.tasksPerNode = atLeastOne(value);
+  else if (name === 'ncpus') wishes.cpusPerTask = atLeastOne(value);
   else if (name === 'mem') wishes.memory = { bytes: bytes(value, ''), per: 'node' };
   else if (name === 'ngpus' || name === 'gpus') gpus(wishes, value);
   else if (name === 'mpiprocs') wishes.tasksPerNode = atLeastOne(value);

@@ -22,7 +22,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-v', value: 'needed', fate: 'done', becomes: 'environment', take: (w, v) => commaList(v).forEach((one) => setVariable(w, one)) },
   { names: '-V', fate: 'done', becomes: 'getenv = true; left out at a site on another machine', take: (w) => void (w.environment = 'all') },
   { names: '-q', value: 'needed', fate: 'done', becomes: 'batch_queue at a Grid Engine site; if a site has this name, the site', take: (w, v) => void (w.queue = v) },
-  { names: '-P -A', value: 'needed', fate: 'done', becomes: 'batch_project', take: (w, v) => void (w.project = v) },
+  { names: '-P -A', value: 'needed', fate: 'done', becomes: 'batch_project at a site of the same system; elsewhere it is only shown', take: (w, v) => void (w.project = v) },
   { names: '-h', fate: 'done', becomes: 'hold = true', take: (w) => void (w.held = true) },
   { names: '-p', value: 'needed', fate: 'done', becomes: 'priority', take: priority },
   { names: '-js', value: 'needed', fate: 'done', becomes: 'priority', take: priority },

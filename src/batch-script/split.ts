@@ -1,5 +1,6 @@
 import { GryphusError } from '../errors.ts';
-import type { System } from './model.ts';
+import { didYouMean } from '../util/did-you-mean.ts';
+import type { Dialect, System } from './model.ts';
 import { DIALECTS } from './read.ts';
 
 /** An option of a submit command, with the words that it was written with. */
@@ -11,7 +12,7 @@ export interface SplitOption {
 
 /**
  * Separates a submit command's options from the script and its arguments. `own`: options of the command itself, which
- * are in no table of directives. Throws GryphusError 'usage' if an option lacks its value.
+ * are in no table of directives. Throws GryphusError 'usage' if an option is not known or lacks its value.
  */
 export function splitOptions(
   system: System,
@@ -31,6 +32,7 @@ export function splitOptions(
     const equals = word.startsWith('--') ? word.indexOf('=') : -1;
     const written = equals < 0 ? word : word.slice(0, equals);
     const name = wholeName(takes, written);
+    mustBe(takes, name, DIALECTS[system]);
     if (equals >= 0) options.push({ name, value: word.slice(equals + 1), words: [word] });
     else if (!takes.has(name) && !word.startsWith('--'))
       options.push({ name: word.slice(0, 2), value: word.slice(2), words: [word] });
@@ -43,6 +45,17 @@ export function splitOptions(
     }
   }
   return { options, rest: words.slice(i) };
+}
+
+/** Here, so that a wrong option is reported before the script is read, which may be standard input. */
+function mustBe(names: ReadonlyMap<string, unknown>, name: string, { title, long }: Dialect): void {
+  const joined = !name.startsWith('--') && names.has(name.slice(0, 2));
+  // Whoever shortens a name too much is told what it may mean, by the reader of the options.
+  const short = name.startsWith('--') && long && [...names.keys()].some((one) => one.startsWith(name));
+  if (names.has(name) || joined || short) return;
+  const near = didYouMean(name, names.keys());
+  const suggestions = near === undefined ? [] : [`Did you mean ${near}?`];
+  throw new GryphusError('usage', `${title} has no option ${name}`, { suggestions });
 }
 
 /** How many of the following words are the option's value. Grid Engine's `-pe` has two; its `-j` may be followed by y or n. */

@@ -3,10 +3,12 @@ import type { Readable, Writable } from 'node:stream';
 import { WriteStream } from 'node:tty';
 import type { Paths } from '../config/paths.ts';
 import { loadSite, POOL_SITE } from '../config/sites.ts';
+import { backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { openSite, transportTo } from '../open-site/open-site.ts';
 import { formatAttemptKey, formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
+import { readString } from '../job/values.ts';
 import { CentralManagerClient } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { shellText } from '../pool/wire/shell-text.ts';
@@ -95,18 +97,24 @@ async function homeOf(site: Pick<Site, 'describe' | 'close'>): Promise<string> {
   }
 }
 
-/** If the site's login host itself runs its jobs, a shell there is next to the job. */
+/** By the command that the site's batch system has for this. */
 async function atSite(agent: string, paths: Paths, job: JobRecord, request: ShellRequest): Promise<number> {
   const record = await loadSite(paths, job.site);
   const name = formatJobId(job.id);
-  if (record.target.kind === 'gram' || record.batch !== 'fork') {
+  const backend = record.target.kind === 'gram' ? undefined : backendOf(record.batch);
+  if (backend?.beside === undefined) {
     const host = job.attrs.get('RemoteHost')?.replaceAll('"', '') ?? 'a node';
     throw new GryphusError(
       'conflict',
-      `Job ${name} runs at ${host}, which only ${record.name}'s ${record.batch} reaches: shells are available for jobs in the pool.`,
+      `Job ${name} runs at ${host}: ${record.batch} has no command that opens a shell beside a running job.`,
       { suggestions: ['Run it in a glidein: gryphus glidein start, and leave grid_resource out of its description.'] },
     );
   }
+  const id = batchIdOf(job);
+  if (id === undefined)
+    throw new GryphusError('conflict', `The number that ${record.batch} gave job ${name} is not known yet.`, {
+      suggestions: ['Try again in a minute.'],
+    });
   const access = { agent, prompt: promptOf(request.ask), paths, identity: job.manager };
   const site = await openSite(record, access);
   const home = await homeOf(site);
@@ -114,9 +122,8 @@ async function atSite(agent: string, paths: Paths, job: JobRecord, request: Shel
   const transport = await transportTo(record, access);
   try {
     const work = shellQuote(`${home}/jobs/${key}/work`);
-    const channel = await transport.open(
-      `cd ${work} || exit 255; exec /bin/sh -c ${shellQuote(shellText(request.command, request.tty))}`,
-    );
+    const line = `cd ${work} || exit 255; exec /bin/sh -c ${shellQuote(shellText(request.command, request.tty))}`;
+    const channel = await transport.open(`${record.prelude ?? ''}\n${backend.beside(id, line)}`);
     channel.stdout.pipe(request.stdout, { end: false });
     channel.stderr.pipe(request.stderr, { end: false });
     request.stdin.pipe(channel.stdin);
@@ -127,4 +134,9 @@ async function atSite(agent: string, paths: Paths, job: JobRecord, request: Shel
   } finally {
     await transport.close();
   }
+}
+
+/** `batch slurm cluster1 KEY 4711`. */
+function batchIdOf(job: JobRecord): string | undefined {
+  return readString(job.attrs, 'GridJobId')?.split(' ')[4];
 }

@@ -4,7 +4,14 @@ import { type CondorOption, takeOption } from './condor-options.ts';
 export interface Flagged {
   /** The options of the HTCondor tool that this command replaces. */
   readonly condor?: readonly CondorOption[];
-  readonly flags?: Readonly<Record<string, { readonly type: 'boolean' | 'option'; readonly aliases?: string[] }>>;
+  readonly flags?: Readonly<Record<string, Flag>>;
+}
+
+interface Flag {
+  readonly type: 'boolean' | 'option';
+  readonly aliases?: string[];
+  readonly char?: string;
+  readonly charAliases?: string[];
 }
 
 /**
@@ -24,8 +31,13 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
   for (let i = from; i < words.length; i++) {
     const word = words[i] ?? '';
     // The rest belongs to another program, or is data.
-    if (word === '--' || (id === 'map' && /^:::{1,2}\+?$/.test(word))) return [...out, ...words.slice(i)];
-    if (id === 'run' && !word.startsWith('-')) return [...out, '--', ...words.slice(i)];
+    if (word === '--') return [...out, ...words.slice(i)];
+    if ((id === 'run' || id === 'map') && !word.startsWith('-')) return [...out, '--', ...words.slice(i)];
+    if (id === 'map' && takesNext(word, flags)) {
+      out.push(word, ...words.slice(i + 1, i + 2));
+      i++;
+      continue;
+    }
     const own = word.startsWith('--') && word.slice(2) in flags;
     const taken = own ? undefined : takeOption(words.slice(i), commands[id]?.condor ?? []);
     if (taken !== undefined) {
@@ -67,6 +79,16 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     if (flags[name]?.type === 'option' && words[i + 1] !== undefined) out.push(words[++i] ?? '');
   }
   return out;
+}
+
+/** Whether a word of short options, `-j` or `-kj`, is followed by a value. */
+function takesNext(word: string, flags: Readonly<Record<string, Flag>>): boolean {
+  if (!/^-[A-Za-z]+$/.test(word)) return false;
+  const kinds = Array.from(
+    word.slice(1),
+    (letter) => Object.values(flags).find((one) => one.char === letter || one.charAliases?.includes(letter))?.type,
+  );
+  return kinds.pop() === 'option' && kinds.every((kind) => kind === 'boolean');
 }
 
 /** Words that may stand without a command. */

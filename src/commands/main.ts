@@ -22,7 +22,7 @@ export async function main(words: readonly string[]): Promise<void> {
     // What `compat install` writes; their options are not those of this command line.
     const [first, second, command = '', ...rest] = words;
     const speaks = first === 'compat' && second === 'speak';
-    const own = speaks ? (await import('./compat/run.ts')).ownWords(command, rest) : words;
+    const own = speaks ? await (await import('./compat/run.ts')).ownWords(command, rest) : words;
     if (own === undefined) return await (await import('./compat/run.ts')).speak(command, rest);
     const argv = condorHabits(own, COMMANDS);
     checkCommand(argv, Object.keys(COMMANDS));

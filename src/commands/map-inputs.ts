@@ -8,6 +8,8 @@ export interface InputList {
   readonly words: readonly string[];
   /** Pairs its inputs one by one with those of the list before it; otherwise each is combined with each. */
   readonly linked: boolean;
+  /** It begins again until the longest of the lists that it is paired with has ended. */
+  readonly again?: true;
 }
 
 /** Where the inputs of a map come from; `at`: where the command's own words end. */
@@ -17,12 +19,13 @@ export interface InputWords {
 }
 
 export interface ReadOptions {
-  /** Inputs that are read end with NUL bytes instead of line ends. */
-  readonly nul: boolean;
+  /** The byte with which each input that is read ends: that of a newline, mostly. */
+  readonly end: number;
   /** What separates several inputs on one line. */
   readonly columns?: RegExp | undefined;
 }
 
+const NEWLINE = 10;
 const MARK = /^(:::|::::)(\+?)$/;
 
 /** GNU parallel's `:::`, `::::`, `:::+` and `::::+`; without any, standard input. */
@@ -57,6 +60,11 @@ export function withFiles({ at, lists }: InputWords, files: readonly string[] = 
   const before = files.map((file): InputList => ({ from: 'files', words: [file], linked: false }));
   const implied = lists.length === 1 && lists[0]?.words.join() === '-' && lists[0].from === 'files';
   return { at, lists: implied ? before : [...before, ...lists] };
+}
+
+/** All lists paired, as by `:::+`; but the shorter ones begin again until the longest has ended. */
+export function linked({ at, lists }: InputWords): InputWords {
+  return { at, lists: lists.map((list, i) => ({ ...list, linked: i > 0, again: true })) };
 }
 
 /** The inputs of each task, one from each list: all combinations, the last list varying fastest. */
@@ -129,9 +137,17 @@ function* combined(
   for (const one of next) yield* combined([...row, ...one], others);
 }
 
-/** Reads paired lists together, up to the end of the shortest. */
+/** Reads paired lists together, up to the end of the shortest, unless they begin again. */
 async function* rows(group: readonly InputList[], open: Readers): AsyncGenerator<readonly string[]> {
   const readers = group.flatMap((list) => open.get(list) ?? []);
+  if (group[0]?.again) {
+    const all: (readonly string[])[][] = [];
+    for (const reader of readers) all.push(await allOf(reader));
+    if (all.some((list) => list.length === 0)) return;
+    const longest = all.reduce((most, { length }) => Math.max(most, length), 0);
+    for (let i = 0; i < longest; i++) yield all.flatMap((list) => list[i % list.length] ?? []);
+    return;
+  }
   try {
     for (;;) {
       const row: string[] = [];
@@ -147,7 +163,7 @@ async function* rows(group: readonly InputList[], open: Readers): AsyncGenerator
   }
 }
 
-async function* inputs({ from, words }: InputList, { nul, columns }: ReadOptions): AsyncGenerator<readonly string[]> {
+async function* inputs({ from, words }: InputList, { end, columns }: ReadOptions): AsyncGenerator<readonly string[]> {
   const split = (text: string): readonly string[] => (columns === undefined ? [text] : text.split(columns));
   if (from === 'words') {
     for (const word of words) yield split(word);
@@ -156,7 +172,7 @@ async function* inputs({ from, words }: InputList, { nul, columns }: ReadOptions
   for (const file of words) {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
     let n = 0;
-    for await (const piece of pieces(file, nul)) {
+    for await (const piece of pieces(file, end)) {
       n++;
       let input: string;
       try {
@@ -170,19 +186,19 @@ async function* inputs({ from, words }: InputList, { nul, columns }: ReadOptions
   }
 }
 
-async function* pieces(file: string, nul: boolean): AsyncGenerator<Buffer> {
+async function* pieces(file: string, end: number): AsyncGenerator<Buffer> {
   if (file === '-' && process.stdin.isTTY)
     process.stderr.write('gryphus: reading inputs from the terminal, one per line; end with Ctrl-D.\n');
   const stream = file === '-' ? process.stdin : createReadStream(file);
   const held: Buffer[] = [];
   const whole = (last: Buffer) => {
     const piece = Buffer.concat([...held.splice(0), last]);
-    return !nul && piece.at(-1) === 13 ? piece.subarray(0, -1) : piece;
+    return end === NEWLINE && piece.at(-1) === 13 ? piece.subarray(0, -1) : piece;
   };
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       let from = 0;
-      for (let to = chunk.indexOf(nul ? 0 : 10); to >= 0; to = chunk.indexOf(nul ? 0 : 10, from)) {
+      for (let to = chunk.indexOf(end); to >= 0; to = chunk.indexOf(end, from)) {
         yield whole(chunk.subarray(from, to));
         from = to + 1;
       }

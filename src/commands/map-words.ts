@@ -15,7 +15,7 @@ export class MapName {
 
   /** The file name for this task; `number`: counts from 1. */
   of(inputs: readonly string[], number: number): string {
-    return filled(this.#pieces, inputs, number, (text) => text, ' ');
+    return filled(this.#pieces, inputs, number, (text) => text);
   }
 }
 
@@ -43,14 +43,35 @@ export class MapCommandLine {
 
   /** The shell command line for this task; `number`: counts from 1. */
   line(inputs: readonly string[], number: number): string {
-    return filled(this.#pieces, inputs, number, shellQuote, ' ');
+    return filled(this.#pieces, inputs, number, shellQuote);
   }
 
   /** Like `line`, for a command whose words a shell would not change. */
   words(inputs: readonly string[], number: number): string[] {
-    // NUL separates the words, because inputs may contain blanks.
-    return filled(this.#pieces, inputs, number, (text) => text, NUL).split(NUL);
+    const words: string[] = [];
+    let word: string | undefined;
+    const end = () => {
+      if (word !== undefined) words.push(word);
+      word = undefined;
+    };
+    for (const piece of this.#pieces) {
+      const parts = typeof piece === 'string' ? piece.split(/[ \t]+/) : textsOf(piece, inputs, number);
+      for (const [i, part] of parts.entries()) {
+        if (i > 0) end();
+        // Blanks make no word, but an empty input does.
+        if (part !== '' || typeof piece !== 'string') word = `${word ?? ''}${part}`;
+      }
+    }
+    end();
+    return words;
   }
+}
+
+/** What a placeholder stands for: several words, or none. */
+function textsOf({ list, what, optional }: Place, inputs: readonly string[], number: number): string[] {
+  if (what === '#') return [String(number)];
+  if (optional && list !== undefined && inputs[list - 1] === undefined) return [];
+  return (list === undefined ? inputs : [inputOf(inputs, list)]).map(PARTS[what]);
 }
 
 function filled(
@@ -58,23 +79,11 @@ function filled(
   inputs: readonly string[],
   number: number,
   quote: (text: string) => string,
-  space: string,
 ): string {
-  const fill = ({ list, what, optional }: Place): string => {
-    if (what === '#') return String(number);
-    if (optional && list !== undefined && inputs[list - 1] === undefined) return '';
-    const of = list === undefined ? inputs : [inputOf(inputs, list)];
-    return of.map((input) => quote(PARTS[what](input))).join(space);
-  };
   return pieces
-    .map((piece) => {
-      if (typeof piece !== 'string') return fill(piece);
-      return space === ' ' ? piece : piece.replaceAll(/[ \t]+/g, space);
-    })
+    .map((piece) => (typeof piece === 'string' ? piece : textsOf(piece, inputs, number).map(quote).join(' ')))
     .join('');
 }
-
-const NUL = '\0';
 
 type What = '' | '.' | '/' | '//' | '/.' | '#';
 

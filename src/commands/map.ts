@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
 import type { MapResult, MapTask } from '../index.ts';
@@ -11,10 +10,12 @@ import {
   type InputWords,
   inputsOf,
   inputWords,
+  linked,
   namedInputs,
   shuffle,
   withFiles,
 } from './map-inputs.ts';
+import { MAP_FLAGS } from './map-flags.ts';
 import { Halt, haltRule } from './map-halt.ts';
 import { JobLog } from './map-joblog.ts';
 import { InOrder, tagged } from './map-output.ts';
@@ -24,7 +25,7 @@ import { cutOf, PipeFiles } from './map-pipe.ts';
 import { MapProgress } from './map-progress.ts';
 import { ResultFiles } from './map-results.ts';
 import { secondsOf } from './map-seconds.ts';
-import type { MapName } from './map-words.ts';
+import { MapName, unnamed } from './map-words.ts';
 
 /** The exit status if more tasks than this failed (as in GNU parallel). */
 const MANY = 101;
@@ -54,105 +55,16 @@ this directory. A task that did not make a file of --return has failed.`);
     "<%= config.bin %> map --joblog log --resume --halt soon,fail=1 --timeout 1h './measure {}' :::: inputs.txt",
   ];
   static override args = { command: needed('a command line of the shell') };
-  static override flags = {
-    retries: Flags.integer({
-      min: 0,
-      default: 0,
-      helpValue: '<n>',
-      summary: 'How many times to retry a failed task.',
-    }),
-    cpus: Flags.integer({ min: 1, helpValue: '<n>', summary: 'Cores for each task.' }),
-    memory: Flags.integer({ min: 1, helpValue: '<MB>', summary: 'Memory for each task.' }),
-    requirements: Flags.string({ helpValue: '<expression>', summary: 'Only workers for which this is true.' }),
-    transferfile: Flags.string({
-      aliases: ['tf'],
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<file>',
-      summary: 'An input file of each task ({} and so on), available to it under the same name.',
-    }),
-    return: Flags.string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<file>',
-      summary: 'An output file of each task ({.}.out and so on), brought back here.',
-    }),
-    input: Flags.string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<file>',
-      summary: 'A file that every task finds under its base name; with {} in it, as --transferfile.',
-    }),
-    anywhere: Flags.boolean({ summary: 'Also use workers that do not share this directory, with no files.' }),
-    null: Flags.boolean({ summary: 'Input items are separated by NUL, not by newline (also -0).' }),
-    'keep-order': Flags.boolean({ char: 'k', summary: 'Write results in the order of the inputs.' }),
-    jobs: Flags.integer({ char: 'j', min: 1, helpValue: '<n>', summary: 'Run at most this many tasks at once.' }),
-    colsep: Flags.string({
-      char: 'C',
-      helpValue: '<regex>',
-      summary: 'Separator of several inputs on one line; {1} is the first.',
-    }),
-    header: Flags.string({
-      helpValue: ':',
-      summary: 'The first line (or the first item of each list) names the inputs; use {name} in the command.',
-    }),
-    'max-replace-args': Flags.integer({
-      char: 'N',
-      min: 0,
-      helpValue: '<n>',
-      summary: 'How many inputs of the list each task gets, as {1}, {2} and so on; 0: none.',
-    }),
-    'max-args': Flags.integer({ char: 'n', min: 1, helpValue: '<n>', summary: 'Same as -N.' }),
-    'arg-file': Flags.string({
-      char: 'a',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: '<file>',
-      summary: 'A file of inputs, as after ::::.',
-    }),
-    pipe: Flags.boolean({
-      summary: 'Give each task a block of standard input to read, and no inputs.',
-    }),
-    block: Flags.string({
-      helpValue: '<bytes>',
-      summary: 'Size of a block of --pipe; 1M without it.',
-    }),
-    recend: Flags.string({ helpValue: '<text>', summary: 'How a record of --pipe ends; a newline without it.' }),
-    recstart: Flags.string({ helpValue: '<text>', summary: 'How a record of --pipe begins.' }),
-    shuf: Flags.boolean({ summary: 'Run the tasks in random order; all inputs are read first.' }),
-    tag: Flags.boolean({ summary: 'Begin each line of output with the inputs and a tab.' }),
-    'dry-run': Flags.boolean({ summary: 'Print the command lines, and run nothing.' }),
-    joblog: Flags.string({
-      helpValue: '<file>',
-      summary: 'Write a log line for each finished task; with + before the name, append to the file.',
-    }),
-    results: Flags.string({ helpValue: '<dir>', summary: 'Also write outputs to DIR/1/VALUE/stdout and stderr.' }),
-    resume: Flags.boolean({ summary: 'Skip the tasks, by number, that --joblog (or --results) already records.' }),
-    'resume-failed': Flags.boolean({ summary: 'Like --resume, but run failed tasks again.' }),
-    halt: Flags.string({
-      aliases: ['halt-on-error'],
-      helpValue: '<when>',
-      summary:
-        'Stop early: now,fail=1 (kills running tasks), soon,fail=3, now,success=1, soon,done=9, soon,fail=20%, never.',
-    }),
-    timeout: Flags.string({
-      helpValue: '<time>',
-      summary: 'Time limit of each task: seconds, or a time such as 1h30m.',
-    }),
-    delay: Flags.string({
-      helpValue: '<time>',
-      summary: 'Time between handing one task to the pool and the next.',
-    }),
-    bar: Flags.boolean({ summary: 'Show a progress bar at a terminal; all inputs are read first.' }),
-    eta: Flags.boolean({ summary: 'Show the estimated time left at a terminal; all inputs are read first.' }),
-    summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
-  };
+  static override flags = MAP_FLAGS;
 
   async run(): Promise<void> {
-    const typed = inputWords(this.argv);
-    this.argv.splice(typed.at);
+    // As in GNU parallel, options end where the command begins, and its words are a line for the shell.
+    const at = this.argv.indexOf('--');
+    const words = at < 0 ? [] : this.argv.splice(at).slice(1);
+    const typed = inputWords(words);
+    if (typed.at > 0) this.argv.push('--', words.slice(0, typed.at).join(' '));
     const { args, flags } = await this.parse(MapCommand);
-    const given = withFiles(typed, flags['arg-file']);
+    const given = flags.link ? linked(withFiles(typed, flags['arg-file'])) : withFiles(typed, flags['arg-file']);
     const { signal } = interruptible();
     if (/(?<!\$)\{%\}/.test(args.command))
       throw new GryphusError(
@@ -177,6 +89,7 @@ this directory. A task that did not make a file of --return has failed.`);
           suggestions: ['Leave out --anywhere, --input, --transferfile and --return.'],
         },
       );
+    const tagName = flags.tagstring === undefined ? undefined : new MapName(unnamed(flags.tagstring, names), size);
     const rule = haltRule(flags.halt);
     const timeout = secondsOf('--timeout', flags.timeout);
     const delay = secondsOf('--delay', flags.delay);
@@ -197,7 +110,9 @@ this directory. A task that did not make a file of --return has failed.`);
     const begun = performance.now();
     const progress = new MapProgress(flags);
     const order = new InOrder<MapResult<Numbered>>(flags['keep-order'], (one) => {
-      const tag = flags.tag ? `${one.of.row.join(' ')}\t` : '';
+      if (kept !== undefined) return;
+      const { row, number } = one.of;
+      const tag = tagName ? `${tagName.of(row, number)}\t` : flags.tag ? `${row.join(' ')}\t` : '';
       if (one.stdout.length > 0) process.stdout.write(tagged(one.stdout, tag));
       if (one.stderr.length > 0) process.stderr.write(tagged(one.stderr, tag));
     });
@@ -208,10 +123,10 @@ this directory. A task that did not make a file of --return has failed.`);
         retries: flags.retries,
         signal,
         enough: enough.signal,
-        env: environment(),
+        env: environment(flags.env),
         ...(flags.cpus === undefined ? {} : { cpus: flags.cpus }),
         ...(flags.memory === undefined ? {} : { memory: flags.memory }),
-        ...(flags.jobs === undefined ? {} : { atOnce: flags.jobs }),
+        ...(flags.jobs === undefined || flags.jobs === 0 ? {} : { atOnce: flags.jobs }),
         ...(timeout === undefined ? {} : { timeout }),
         ...(flags.requirements === undefined ? {} : { requirements: flags.requirements }),
         inputs: files.common,
@@ -313,11 +228,27 @@ function groupSize(
   });
 }
 
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', '0': '\0' };
+
+function endByte(end: string): number {
+  const bytes = Buffer.from(end);
+  if (bytes.length === 1) return bytes[0] ?? 0;
+  throw new GryphusError('usage', `--delimiter is one character, and ${JSON.stringify(end)} is not.`);
+}
+
 async function opened(
   given: InputWords,
-  flags: { readonly null: boolean; readonly colsep?: string | undefined; readonly header?: string | undefined },
+  flags: {
+    readonly null: boolean;
+    readonly delimiter?: string | undefined;
+    readonly colsep?: string | undefined;
+    readonly header?: string | undefined;
+  },
 ): Promise<{ readonly names: readonly string[]; readonly inputs: AsyncIterable<readonly string[]> }> {
-  const options = { nul: flags.null, columns: separator(flags.colsep) };
+  const end = flags.null
+    ? '\0'
+    : (flags.delimiter ?? '\n').replace(/^\\([nt0])$/, (_, letter: string) => ESCAPES[letter] ?? '');
+  const options = { end: endByte(end), columns: separator(flags.colsep) };
   if (flags.header === undefined) return { names: [], inputs: inputsOf(given, options) };
   if (flags.header === ':') return namedInputs(given, options);
   throw new GryphusError('usage', `--header cannot be ${JSON.stringify(flags.header)}.`, {
@@ -393,8 +324,13 @@ function separator(given: string | undefined): RegExp | undefined {
   }
 }
 
-/** The part of the user's environment that makes sense on every worker. */
-function environment(): Record<string, string> {
-  const { PATH } = process.env;
-  return PATH === undefined ? {} : { PATH };
+/** The part of the user's environment that makes sense on every worker, and what is named. */
+function environment(named: readonly string[] = []): Record<string, string> {
+  const names = ['PATH', ...named.flatMap((one) => one.split(','))];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
 }

@@ -8,9 +8,10 @@ export class Ssh extends GryphusCommand {
   static override strict = false;
   static override summary = "Open a shell in a running job's directory, or run one command there.";
   static override description =
-    prose(`Uses the connection that the job's worker already has. A single argument after \`--\` is a shell command line; several are a
-program and its arguments. The exit status is the command's, or 255 if it could not be started. Everything started here ends
-with the job. Works for jobs in the pool and for sites that run jobs on their login host.`);
+    prose(`In the pool it uses the connection that the job's worker already has; at a site the batch system's own command: srun --overlap
+(Slurm), condor_ssh_to_job (HTCondor), \`gryphus ssh\` (another Gryphus), and nothing for plain processes. PBS, Torque, Grid
+Engine, LSF and GRAM have no such command. A single argument after \`--\` is a shell command line; several are a program and its
+arguments. The exit status is the command's, or 255 if it could not be started. What is started here ends with the job.`);
   static override examples = [
     '<%= config.bin %> ssh 12.3',
     "<%= config.bin %> ssh 12.3 -- 'tail -f *.log'",

@@ -13,14 +13,15 @@ export class Wait extends GryphusCommand {
   static override summary = 'Wait until jobs have ended.';
   static override description =
     prose(`Name jobs by id, or by a user log and optionally a job in it, as for condor_wait; a log is read without the
-Scheduler. Exit status 0 when the jobs have ended; 1 if the time ran out first. With --outcome, 0 means that all jobs exited with
-status 0, 3 that one failed or was removed, and 4 that one is held (--until settled) and none failed; what went wrong is on
-standard error. By then the files, the user log and the history entry of each ended job are complete.`);
+Scheduler. Exit status 0: all jobs exited with status 0; 3: one failed or was removed; 4: one is held (--until settled) and
+none failed; 1: the time ran out first. What went wrong is on standard error. With --no-outcome, with --until start and for a
+log, as condor_wait has it, 0 says only that the wait is over. By then the files, the user log and the history entry of each
+ended job are complete.`);
   static override examples = [
     '<%= config.bin %> wait 12',
     '<%= config.bin %> wait 12.3 13 --timeout 60',
     '<%= config.bin %> wait 12 --until settled --json',
-    '<%= config.bin %> wait 12 --outcome --until settled || <%= config.bin %> retry 12',
+    '<%= config.bin %> wait 12 --until settled || <%= config.bin %> retry 12',
     '<%= config.bin %> wait results/pi.log -num 10 -status',
   ];
   static override args = {
@@ -33,7 +34,10 @@ standard error. By then the files, the user log and the history entry of each en
     status: Flags.boolean({ summary: 'Print each change of state.' }),
     json: Flags.boolean({ summary: 'A JSON object.', exclusive: ['status', 'echo'] }),
     echo: Flags.boolean({ summary: 'Print the events of the log as they come.' }),
-    outcome: Flags.boolean({ summary: "Let the exit status tell the jobs' outcome." }),
+    outcome: Flags.boolean({
+      allowNo: true,
+      summary: "Let the exit status tell the jobs' outcome, as it does for jobs named by id.",
+    }),
     until: Flags.option({
       options: ['end', 'start', 'settled'] as const,
       default: 'end' as const,
@@ -60,13 +64,17 @@ standard error. By then the files, the user log and the history entry of each en
           await this.#mustBe(gryphus, words);
           const jobs = oneOf(selections({ words, constraint: flags.constraint }));
           const limit = flags.timeout === undefined ? {} : { timeoutMs: flags.timeout * 1000 };
+          const began = Math.floor(Date.now() / 1000);
           const { withProgress } = await import('./show/progress.ts');
           const waiting = () => gryphus.wait({ ...jobs, until: flags.until, signal, ...limit });
           const ended = await withProgress(gryphus, jobs, waiting);
           if (ended && flags.until === 'settled') held = await heldOf(gryphus, jobs);
-          if (ended && flags.outcome) {
+          if (ended && (flags.outcome ?? flags.until !== 'start')) {
             const { sayFailures } = await import('./say-failures.ts');
-            outcome = statusOf(await sayFailures(gryphus, jobs));
+            const { constraint } = flags;
+            const awaited =
+              words.length > 0 || constraint === undefined ? jobs : { constraint: since(constraint, began) };
+            outcome = statusOf(await sayFailures(gryphus, awaited));
           }
           return ended;
         }).catch((error: unknown) => {
@@ -129,7 +137,12 @@ standard error. By then the files, the user log and the history entry of each en
   }
 }
 
-/** The exit status with --outcome. */
+/** Of all jobs, the history has more than those that were waited for: those that ended before. */
+function since(constraint: string, began: number): string {
+  return `(${constraint}) && (JobStatus == 5 || EnteredCurrentStatus >= ${began})`;
+}
+
+/** The exit status that tells the outcome. */
 function statusOf(groups: readonly FailureGroup[]): number {
   if (groups.some(({ outcome }) => outcome !== 'held')) return 3;
   return groups.length > 0 ? 4 : 0;

@@ -74,16 +74,20 @@ describe('after a failure', { timeout: 120_000 }, () => {
     expect(await atTerminal(words, { home, env: { TERM: 'dumb' } })).not.toContain('\u001b[31m');
   });
 
-  it('wait --outcome ends with the outcome', async () => {
-    const failed = await agent.run(['wait', String(six), '--outcome']);
+  it('wait ends with the outcome of what it waited for', async () => {
+    const failed = await agent.run(['wait', String(six)]);
     expect([failed.code, failed.stdout]).toEqual([3, 'All jobs done.\n']);
     expect(failed.stderr).toContain('3 jobs: exit status 3');
-    expect((await agent.run(['wait', `${six}.0`, '--outcome'])).code).toBe(0);
-    expect((await agent.run(['wait', String(six)])).code).toBe(0);
+    expect((await agent.run(['wait', `${six}.0`])).code).toBe(0);
+    expect(await agent.run(['wait', String(six), '--no-outcome'])).toMatchObject({ code: 0, stderr: '' });
+    expect((await agent.run(['wait', String(six), '--until', 'start'])).code).toBe(0);
+    // Failures of the past are not those of the jobs that a constraint waits for.
+    expect((await agent.run(['wait', '--constraint', 'true'])).code).toBe(0);
     const held = await agent.submit('executable = /bin/true\nhold = true\nqueue\n');
-    expect((await agent.run(['wait', String(held), '--outcome', '--until', 'settled'])).code).toBe(4);
+    expect((await agent.run(['wait', String(held), '--until', 'settled'])).code).toBe(4);
+    expect((await agent.run(['wait', '--constraint', 'true', '--until', 'settled'])).code).toBe(4);
     await agent.ok('rm', String(held));
-    expect((await agent.run(['wait', String(held), '--outcome'])).code).toBe(3);
+    expect((await agent.run(['wait', String(held)])).code).toBe(3);
     expect((await agent.run(['wait', 'x.log', '--outcome'])).code).toBe(2);
   });
 
@@ -102,7 +106,7 @@ describe('after a failure', { timeout: 120_000 }, () => {
     agent.file('fixed', '');
     const [first] = JSON.parse(await agent.ok('retry', '--json', String(six))) as { as: string }[];
     const again = Number(first?.as.split('.')[0]);
-    expect((await agent.run(['wait', String(again)])).code).toBe(0);
+    expect((await agent.run(['wait', String(again)])).code).toBe(3);
     const ads = await agent.ads(again);
     expect(ads.map((ad) => [ad['Arguments'] ?? ad['Args'], ad['ExitCode'], ad['Mine'], ad['NumJobStarts']])).toEqual([
       ...['2', '3', '4'].map((arg) => [arg, 0, 'kept', 1]),
@@ -141,7 +145,7 @@ describe('after a failure', { timeout: 120_000 }, () => {
     const one = await agent.submit('executable = /bin/true\nhold = true\nqueue\n');
     expect((await agent.run(['retry', `${one}.0`])).stderr).toContain('is held');
     await agent.ok('rm', String(one));
-    await agent.ok('wait', String(one));
+    await agent.ok('wait', '--no-outcome', String(one));
     const [again] = JSON.parse(await agent.ok('retry', '--json', String(one))) as { as: string }[];
     await agent.ok('wait', again?.as ?? '');
     const [job] = await agent.ads(Number(again?.as.split('.')[0]));

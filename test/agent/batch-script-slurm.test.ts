@@ -29,6 +29,44 @@ echo "in $PWD"
 srun --mpi=none sh -c 'echo rank $SLURM_PROCID' | sort
 `;
 
+  it('has a shell beside each of its running jobs, by srun', async () => {
+    agent.file('gate.sh', '#!/bin/sh\n#SBATCH -a 0-1\n#SBATCH -t 5\nuntil [ -e gate ]; do sleep 0.2; done\n');
+    const cluster = Number.parseInt((await agent.run(['submit', '--terse', '--site', 'c1', 'gate.sh'])).stdout, 10);
+    await agent.ok('wait', `${cluster}`, '--until', 'start', '--timeout', '90');
+    for (const proc of [0, 1]) {
+      const seen = await until('the shell', async () => {
+        const said = await agent.run(
+          ['ssh', `${cluster}.${proc}`, '--', 'cat; echo "${SLURM_JOB_ID:+in it}"; exit 7'],
+          {
+            input: 'typed\n',
+          },
+        );
+        return said.stderr.includes('is not known yet') ? undefined : said;
+      });
+      expect(seen).toMatchObject({ code: 7, stdout: 'typed\nin it\n' });
+    }
+    await agent.ok('rm', `${cluster}`);
+  });
+
+  it('that names no partition of the site is told its partitions', async () => {
+    agent.file('wrong.sh', '#!/bin/sh\n#SBATCH -p nosuch\ntrue\n');
+    const cluster = Number.parseInt((await agent.run(['submit', '--terse', '--site', 'c1', 'wrong.sh'])).stdout, 10);
+    const { code, stderr } = await agent.run(['wait', `${cluster}`, '--until', 'settled', '--timeout', '90']);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/1 job: held: .*nosuch.*\bmain\b/)]);
+    await agent.ok('rm', `${cluster}`);
+  });
+
+  it('of PBS gets its nodes there too', async () => {
+    agent.file(
+      'nodes.sh',
+      "#!/bin/sh\n#PBS -l nodes=2:ppn=2,walltime=5:00 -j oe -o nodes.log\necho $PBS_NUM_NODES $PBS_NP $SLURM_NNODES\nsrun --mpi=none sh -c 'echo $SLURM_NODEID' | sort\n",
+    );
+    const said = await agent.run(['submit', '--terse', '--site', 'c1', 'nodes.sh']);
+    expect(said.stderr).toBe('');
+    await agent.ok('wait', `${Number.parseInt(said.stdout, 10)}`, '--timeout', '90');
+    expect(agent.read('nodes.log')).toBe('2 4 2\n0\n0\n1\n1\n');
+  });
+
   it('means there what sbatch makes of it', async () => {
     agent.file('real.sh', SCRIPT.replace('WHERE', 'real'));
     agent.file('ours.sh', SCRIPT.replace('WHERE', 'ours'));

@@ -66,7 +66,7 @@ describe.skipIf(!SLOW || skipWithoutSlurm())('a site that breaks, and comes back
     const cluster = await jobs(4, ledger);
     await until('it to be out of use', async () => (await stateOf())?.outOfUse, 200_000);
     expect(await agent.ok('site', 'show', 'cluster')).toMatch(/out of use +it lost jobs before they started/);
-    await agent.ok('wait', '--timeout', '200', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(cluster));
     expect(lines(ledger)).toEqual(['0', '1', '2', '3']);
     const ads = await agent.ads(cluster);
     expect(ads.map((ad) => ad['GridResource'])).toEqual(Array(4).fill('batch fork other'));
@@ -75,7 +75,7 @@ describe.skipIf(!SLOW || skipWithoutSlurm())('a site that breaks, and comes back
     breaks('exec /usr/bin/sbatch "$@"');
     const second = agent.file('second', '');
     const probe = await jobs(1, second, 'requirements = TARGET.Name == "cluster"');
-    await agent.ok('wait', '--timeout', '300', String(probe));
+    await agent.ok('wait', '--no-outcome', '--timeout', '300', String(probe));
     expect(lines(second)).toEqual(['0']);
     expect((await agent.ads(probe))[0]).toMatchObject({ GridResource: 'batch slurm cluster' });
     await until('it to be in use', async () => ((await stateOf())?.outOfUse === undefined ? true : undefined), 60_000);

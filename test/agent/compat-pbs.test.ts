@@ -3,6 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from './agent.ts';
 import { call } from './said.ts';
 
+const CONDOR = 'submit q rm hold release wait history status submit_dag tail userprio qedit prio version config_val'
+  .split(' ')
+  .map((name) => `condor_${name}`);
+
 /** Messages and layouts are those recorded from OpenPBS 23.06.06. */
 describe("PBS' commands", { timeout: 120_000 }, () => {
   let agent: TestAgent;
@@ -90,6 +94,14 @@ describe("PBS' commands", { timeout: 120_000 }, () => {
     agent.file('../gate', '');
     await until('an empty queue', async () => (await ours('qstat')).stdout === '' || undefined);
     expect((await ours('qstat', '-x', '-f', '1')).stdout).toContain('\n    Exit_status = 3\n');
+  });
+
+  it('name an option that is not known', async () => {
+    const q = ['qsub', 'qstat', 'qdel', 'qhold', 'qrls'];
+    for (const command of [...q, ...CONDOR.filter((one) => one !== 'condor_version')]) {
+      const { code, stderr } = await ours(command, '--nosuch');
+      expect([command, code === 0, stderr]).toEqual([command, false, expect.stringContaining('--nosuch')]);
+    }
   });
 
   it("and HTCondor's that only tools use", async () => {

@@ -104,6 +104,49 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       expect([name, ours1[name]]).toEqual([name, real1[name]]);
   });
 
+  it('give sinfo’s fields the same headings, and fill its tables alike', async () => {
+    const letters = 'aAbBcCdDeEfFgGhlLmnNoOpPrRsStTwXYZz';
+    const short = letters.replaceAll(/(?<=.)./g, '|%$&').replace(/^/, '%');
+    const long =
+      'available,nodeai,cpus,cpusstate,nodes,nodeaiot,gres,time,memory,nodelist,prioritytier,partition,statelong';
+    for (const words of [['-o', short], ['-O', long], [], ['-s'], ['-N'], ['-o', '%10P|%.6a|%5D']]) {
+      const [theirs, mine] = [await real('sinfo', ...words), await ours('sinfo', ...words)];
+      const [head] = theirs.stdout.split('\n');
+      expect([words, mine.stdout.split('\n')[0]]).toEqual([words, head]);
+    }
+    const { stdout } = await ours('sinfo', '-h', '-o', '%P %a %D %c %C');
+    const [pool = ''] = stdout.split('\n');
+    const [, cores = '0', busy, idle, all] = /^pool\* up 1 (\d+) (\d+)\/(\d+)\/0\/(\d+)$/.exec(pool) ?? [];
+    expect([Number(cores) > 0, Number(busy) + Number(idle), all]).toEqual([true, Number(all), cores]);
+    expect((await ours('sinfo', '-h', '-o', '%P', '-p', 'elsewhere')).stdout).toBe('');
+    expect((await ours('sinfo', '-h', '-t', 'down')).stdout).toBe('');
+  });
+
+  it('list the accounts that jobs named, as sacctmgr does', async () => {
+    const id = (await ours('sbatch', '--parsable', '-H', '-A', 'physics', '--wrap', 'true')).stdout.trim();
+    // As Snakemake asks.
+    const list = ['-n', '-s', 'list', 'user', userInfo().username, 'format=account%20'];
+    expect((await ours('sacctmgr', ...list)).stdout).toBe(`${'physics'.padStart(20)} \n`);
+    expect((await ours('sacctmgr', '-nP', 'show', 'assoc', 'format=account,user')).stdout).toBe(
+      `physics|${userInfo().username}\n`,
+    );
+    expect((await ours('sacctmgr', 'add', 'user', 'x')).code).toBe(1);
+    expect((await ours('scancel', id)).code).toBe(0);
+  });
+
+  it('account in JSON with the types that the recorded sacct has', async () => {
+    const document = JOBS.parse(JSON.parse((await ours('sacct', '--json', '-j', '1')).stdout));
+    expect(document.jobs).toHaveLength(1);
+    expect(document.jobs[0]).toMatchObject({
+      job_id: 1,
+      name: 'named',
+      state: { current: 'FAILED', reason: 'None' },
+      exit_code: { status: 'ERROR', return_code: 3 },
+      required: { CPUs: 1 },
+      steps: [{ step: { id: 'batch' }, state: 'FAILED' }],
+    });
+  });
+
   it('name an option or a field that is not known', async () => {
     for (const [command, ...words] of [
       ['squeue', '--nosuch'],
@@ -111,6 +154,10 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       ['squeue', '-o', '%Y'],
       ['sacct', '-o', 'nosuch'],
       ['sinfo', '-o', '%q'],
+      ['sbatch', '--nosuch=1'],
+      ['srun', '--nosuch', 'true'],
+      ['sinfo', '-O', 'nosuch'],
+      ['sacctmgr', 'list', 'user', 'format=nosuch'],
       ['scontrol', 'show', 'nosuch'],
     ] as const) {
       const { code, stderr } = await ours(command, ...words);
@@ -129,6 +176,17 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       if (words[0] !== '--nosuch=1') expect(mine.stderr).toBe(theirs.stderr);
       else expect(mine.stderr).toContain('--nosuch');
     }
+  });
+
+  it('run one task where they are called, outside a job too', async () => {
+    expect(
+      await ours('srun', '-c', '1', '--mem=64', '-t', '5', '-p', 'pool', 'sh', '-c', 'echo out; exit 5'),
+    ).toMatchObject({
+      code: 5,
+      stdout: 'out\n',
+    });
+    const { code, stderr } = await ours('srun', '-n', '4', 'true');
+    expect([code, stderr]).toEqual([1, expect.stringContaining('srun: error: --ntasks=4')]);
   });
 
   it('act on nothing but what they name', async () => {

@@ -22,7 +22,7 @@ describe('the configuration, changed while the daemons run', () => {
     agent.config(
       '[gridmanager]\nretry_min = "1s"\nretry_max = "1s"\n[submit]\ndefault_cpus = 2\ndefault_memory = "1G"\n',
     );
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
 
     expect(await agent.ok('site', 'list')).toMatch(/^torn .*torn\.toml, line/m);
     const torn = await agent.run(['submit'], { input: grid.replace('there', 'torn') });
@@ -36,7 +36,7 @@ describe('the configuration, changed while the daemons run', () => {
     await until('the idle Scheduler to end', async () => !(await status()).running || undefined, 60_000);
     await until('its Redis to end', async () => (await status()).redis === 'down' || undefined, 60_000);
     const next = await agent.submit(job);
-    await agent.ok('wait', '--timeout', '60', String(next));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(next));
     expect(agent.log('scheduler.log')).toContain('idle_exit');
   }, 180_000);
 });

@@ -122,7 +122,7 @@ describe('jobs at a site whose SSH certificate ends', () => {
       }
       certify(3600);
       writeFileSync(join(sshd.home, 'stop'), '');
-      await agent.ok('wait', String(runs), String(waits));
+      await agent.ok('wait', '--no-outcome', String(runs), String(waits));
       expect(readFileSync(join(sshd.home, 'ledger'), 'utf8')).toBe('runs\nwaits\n');
       expect(await one(runs)).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
       expect((await one(runs))['NumHolds'] ?? 0).toBe(0);

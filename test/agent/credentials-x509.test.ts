@@ -168,7 +168,7 @@ describe.skipIf(MISSING.length > 0)('jobs with an X.509 proxy that ends', () => 
       expect(execFileSync('openssl', verify, { encoding: 'utf8' })).toContain('OK');
       expect(keyIn(copy)).not.toBe(keyIn(proxy));
       writeFileSync(join(agent.work, 'stop'), '');
-      await agent.ok('wait', String(runs), String(waits));
+      await agent.ok('wait', '--no-outcome', String(runs), String(waits));
       expect(agent.read('ledger')).toBe('runs\nwaits\n');
       expect(agent.read('waits.out')).toMatch(/CN ?= ?Jane Roe/);
       expect(await one(runs)).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
@@ -195,7 +195,7 @@ max_materialize = 1
 queue 3
 `,
     );
-    await agent.ok('wait', '--timeout', '240', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '240', String(cluster));
     const who = [0, 1, 2].map((proc) => /CN ?= ?(J\w+)/.exec(agent.read(`who.${proc}`))?.[1]);
     expect(who).toEqual(['Jane', 'Joe', 'Jane']);
     expect((await agent.ads(cluster)).map((ad) => ad['x509userproxysubject'])).toEqual(people.map(({ dn }) => dn));
@@ -223,7 +223,7 @@ queue 3
     const before = agent.read('ledger');
     road.is = 'open';
     await makeOurs('--hours', '1');
-    await agent.ok('wait', '--timeout', '240', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '240', String(cluster));
     server.closeAllConnections();
     server.close();
     expect(agent.read('ledger')).toBe(`${before}waits\n`);

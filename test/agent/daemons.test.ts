@@ -145,7 +145,7 @@ describe('a log-in', () => {
     const cluster = await agent.submit(
       'universe = grid\ngrid_resource = batch fork asking\nexecutable = /bin/true\ntransfer_executable = false\nqueue\n',
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(await managers()).toEqual(before);
     expect(server.asked()).toBe(1);
 
@@ -157,7 +157,7 @@ describe('a log-in', () => {
     const next = await agent.submit(
       'universe = grid\ngrid_resource = batch fork local\nexecutable = /bin/true\ntransfer_executable = false\nqueue\n',
     );
-    await agent.ok('wait', '--timeout', '120', String(next));
+    await agent.ok('wait', '--no-outcome', '--timeout', '120', String(next));
     expect(processesOf('gridmanager/main.js', agent)).not.toContain(hung);
     expect(schedulers(agent)).toEqual([scheduler]);
     expect(agent.log('scheduler.log')).toContain('no heartbeat');

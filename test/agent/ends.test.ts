@@ -79,7 +79,7 @@ describe('`down`', () => {
       `universe = grid\ngrid_resource = batch fork local\nexecutable = site.sh\narguments = ${agent.work}\nqueue\n`,
     );
     const short = await agent.submit('executable = /bin/true\nlog = short.log\nqueue 3\n');
-    await agent.ok('wait', '--timeout', '60', String(short));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(short));
     await until('the other to run', () => readdirSync(agent.work).includes('site.runs') || undefined);
     await agent.ok('down');
     const left = processes(agent).filter((one) => !atTheSite(one));
@@ -130,7 +130,7 @@ describe('daemons whose home is removed', () => {
     expect(status.running).toBe(true);
     const cluster = await agent.submit('executable = /bin/true\nlog = new.log\nqueue\n');
     expect(cluster).toBe(submitted);
-    await agent.ok('wait', '--timeout', '60', String(cluster)).catch(async (error: unknown) => {
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster)).catch(async (error: unknown) => {
       throw new Error(
         `${String(error)}\n${await agent.ok('why', String(cluster))}\n${agent.log('pool.log').slice(-1500)}\n${agent.log('pool-worker.log').slice(-500)}`,
       );

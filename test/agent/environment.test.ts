@@ -40,7 +40,7 @@ describe('the environment of the shell that started the daemons', () => {
     const cluster = await agent.submit(
       `${lines}\nexecutable = env.sh\narguments = ${file}\nenvironment = OWN=mine\nqueue\n`,
     );
-    await agent.ok('wait', String(cluster));
+    await agent.ok('wait', '--no-outcome', String(cluster));
     const env = variables(file);
     expect(env).toMatchObject({
       OWN: 'mine',

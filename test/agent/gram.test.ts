@@ -48,7 +48,7 @@ error = err
 log = log
 `),
     );
-    await agent.ok('wait', String(cluster));
+    await agent.ok('wait', '--no-outcome', String(cluster));
     const ad = await one(cluster);
     expect(ad).toMatchObject({ JobStatus: 4, ExitCode: 3, NumJobStarts: 1, x509userproxysubject: grid.jane.dn });
     expect(ad['GridJobId']).toMatch(/^gt2 localhost:\d+\/jobmanager-fork https:\/\//);

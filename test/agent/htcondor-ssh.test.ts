@@ -86,14 +86,14 @@ describe.skipIf(!SLOW || skipWithoutCondor())('a whole agent over an HTCondor po
     const why = () => agent.ok('why', `${cluster}.0`);
     await until('its reason', async () => (await why()).includes('no match found') || undefined, 90_000);
     await agent.ok('rm', String(cluster));
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
   }, 180_000);
 
   it('sends pilots into it, which run plain jobs', async () => {
     await agent.ok('glidein', 'start', '--site', 'htc', '-n', '2', '--walltime', '1h', '--cores', '2');
     await agent.untilHome(2);
     const cluster = await agent.submit(agent.jobs('ledger', 20, 0.1));
-    await agent.ok('wait', '--timeout', '120', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '120', String(cluster));
     expect(agent.ledger('ledger')).toEqual(each(20));
     await agent.ok('glidein', 'stop', '--site', 'htc');
     await agent.untilOver();

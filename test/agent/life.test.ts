@@ -29,7 +29,7 @@ describe.each([
     const cluster = await agent.submit(
       `executable = /bin/sh\narguments = "-c 'exit 5'"\nmax_retries = 2\nlog = retries.log\nqueue\n`,
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const types = typesIn('retries.log');
     // HTCondor's recorded sequence, without its image sizes.
     expect(types).toEqual(['submit', 'execute', 'requeued', 'execute', 'requeued', 'execute', 'terminated']);
@@ -42,10 +42,10 @@ describe.each([
     async () => {
       const job = 'executable = /bin/sleep\narguments = 300\ntransfer_executable = false\nhold = true\n';
       const macro = await agent.submit(`${job}periodic_remove = $(Process) == 1\nqueue 2\n`);
-      await agent.ok('wait', '--timeout', '120', `${macro}.1`);
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', `${macro}.1`);
       const edited = await agent.submit(`${job}queue 2\n`);
       await agent.ok('edit', `${edited}.1`, 'PeriodicRemove', 'JobStatus == 5');
-      await agent.ok('wait', '--timeout', '120', `${edited}.1`);
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', `${edited}.1`);
       const left = JSON.parse(await agent.ok('q', '--json', '--attributes', 'ProcId', String(macro), String(edited)));
       expect(left).toEqual([{ ProcId: 0 }, { ProcId: 0 }]);
       await agent.ok('rm', String(macro), String(edited));
@@ -69,7 +69,7 @@ describe.each([
           'queue',
         ].join('\n'),
       );
-      await agent.ok('wait', '--timeout', '60', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
       const events = eventsIn('periodic.log');
       expect(events.map((event) => event.type)).toEqual([
         'submit',
@@ -95,7 +95,7 @@ describe.each([
     const cluster = await agent.submit(
       'executable = job.sh\ntransfer_input_files = "in put"\n+MyText = "a \\"b\\" ü"\nrequest_cpus = 1\noutput = ads.out\nlog = ads.log\nqueue\n',
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(agent.read('ads.out')).toBe('input\nJobStatus = 2\nMyText = "a \\"b\\" ü"\nProcId = 0\nCpus = 1\n');
     expect(eventsIn('ads.log').map(({ type }) => type)).toEqual([
       'submit',
@@ -122,7 +122,7 @@ describe.each([
       return Date.now() / 1000 - since > 2.5 || undefined;
     });
     await agent.ok('rm', '--reason', 'no longer needed', String(cluster));
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const events = eventsIn('rm.log');
     expect(events.map((event) => event.type)).toEqual(['submit', 'execute', 'evicted', 'aborted']);
     expect(events[3]).toMatchObject({ reason: expect.stringMatching(/^no longer needed \(by user \S+\)$/) });
@@ -149,10 +149,10 @@ describe.each([
       await agent.ok('down');
       await agent.ok('up');
       const other = await agent.submit('executable = /bin/true\nqueue\n');
-      await agent.ok('wait', '--timeout', '120', String(other));
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', String(other));
       expect(await agent.ok('why', String(lost))).toContain("There is no site 'gone'");
       expect(await agent.ok('rm', '--force', `${lost}.0`)).toContain('removed locally (remote state unknown)');
-      await agent.ok('wait', '--timeout', '120', String(lost));
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', String(lost));
     },
   );
 });

@@ -47,7 +47,7 @@ it('tells by mail of the completions that were asked for, and of no others', asy
   const fine = await submit('exit 0', 'notification = Error');
   const complete = await submit('exit 3', 'notification = Complete');
   const failed = await submit('kill -9 $$', 'notification = Error\nnotify_user = you@example.org');
-  await agent.ok('wait', '--timeout', '100', ...[silent, fine, complete, failed].map(String));
+  await agent.ok('wait', '--no-outcome', '--timeout', '100', ...[silent, fine, complete, failed].map(String));
   const to = (who: string) => smtp.mails.filter((mail) => mail.to.includes(who));
   await until('both mails', () => (to('me@example.org').length > 0 && to('you@example.org').length > 0) || undefined);
 
@@ -69,7 +69,7 @@ it('tells by mail of the completions that were asked for, and of no others', asy
 it('makes one mail of many', async () => {
   const before = smtp.mails.length;
   const cluster = await agent.submit('executable = /bin/true\nnotification = Complete\nqueue 30\n');
-  await agent.ok('wait', '--timeout', '100', String(cluster));
+  await agent.ok('wait', '--no-outcome', '--timeout', '100', String(cluster));
   const texts = () => smtp.mails.slice(before).map(({ raw }) => textOf(raw));
   const told = () => new Set(texts().flatMap((text) => text.match(new RegExp(`\\b${cluster}\\.\\d+\\b`, 'g')) ?? []));
   await until('all 30', () => told().size === 30 || undefined);

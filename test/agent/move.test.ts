@@ -25,7 +25,7 @@ function starts(cluster: number): string[] {
 
 const places = (cluster: number): Promise<string> =>
   agent.ok('q', String(cluster), '-af', 'ProcId', 'GryphusSite', 'GridResource', 'JobStatus');
-const done = (cluster: number): Promise<string> => agent.ok('wait', String(cluster), '--timeout', '90');
+const done = (cluster: number): Promise<string> => agent.ok('wait', '--no-outcome', String(cluster), '--timeout', '90');
 
 beforeAll(async () => {
   agent = new TestAgent();

@@ -51,7 +51,7 @@ describe('a queue that was put back from a backup', () => {
 
     agent.file('go', '');
     await agent.ok('up');
-    await agent.ok('wait', '--timeout', '90', String(old));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(old));
     const lost = await job('lost', wait('later'));
     await until('it to run', () => ledger().includes('lost 0') || undefined);
     await agent.ok('down');
@@ -61,7 +61,7 @@ describe('a queue that was put back from a backup', () => {
     // Its number is that of the job that runs there now.
     const fresh = await job('fresh', 'echo fresh');
     expect(fresh).toBe(lost);
-    await agent.ok('wait', '--timeout', '90', String(fresh));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(fresh));
     expect(agent.read('fresh.0')).toBe('fresh\n');
     await until(
       'the old ones to be held',
@@ -79,7 +79,7 @@ describe('a queue that was put back from a backup', () => {
     expect(await job('next', 'true')).toBeGreaterThan(lost);
     // A release by the user runs it, although the queue was told of a run once before.
     await agent.ok('release', `${old}.3`);
-    await agent.ok('wait', '--timeout', '90', `${old}.3`);
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', `${old}.3`);
     expect(ledger().filter((line) => line === 'old 3')).toHaveLength(2);
   }, 300_000);
 });

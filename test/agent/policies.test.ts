@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => agent.end(), 60_000);
 
 async function settled(cluster: number): Promise<Record<string, unknown>> {
-  await agent.ok('wait', String(cluster), '--until', 'settled', '--timeout', '60');
+  await agent.ok('wait', '--no-outcome', String(cluster), '--until', 'settled', '--timeout', '60');
   return (await agent.ads(cluster))[0] ?? {};
 }
 
@@ -87,7 +87,7 @@ describe('core_size', () => {
       const cluster = await agent.submit(
         `${lines}executable = /bin/sh\narguments = ${agent.work}/core.sh\ntransfer_executable = false\noutput = core.$(Process)\ncore_size = $(size)\nqueue size in (1048576 0)\n`,
       );
-      await agent.ok('wait', String(cluster), '--timeout', '60');
+      await agent.ok('wait', '--no-outcome', String(cluster), '--timeout', '60');
       expect([agent.read('core.0'), agent.read('core.1')]).toEqual([`${blocks}\n`, '0\n']);
     },
     60_000,
@@ -110,7 +110,7 @@ describe('output_directory and shared inputs', () => {
       const cluster = await agent.submit(
         `${lines}${carried}transfer_common_input = common\npublic_input_files = public\noutput_directory = ${name}\ntransfer_output_files = result, d\nqueue\n`,
       );
-      await agent.ok('wait', String(cluster), '--timeout', '60');
+      await agent.ok('wait', '--no-outcome', String(cluster), '--timeout', '60');
       expect([agent.read(`${name}/result`), agent.read(`${name}/d/deep`)]).toEqual(['cp', 'deep\n']);
     }
     const { stderr } = await agent.run(['submit', '-'], { input: `${carried}output_directory = nowhere\nqueue\n` });

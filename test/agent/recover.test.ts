@@ -70,11 +70,11 @@ describe('an agent whose state directory is lost', () => {
     await fresh.ok('recover', '--into', join(fresh.work, 'recovered'));
     expect((await ads(fresh, 'q')).map((ad) => ad['ClusterId'])).toContain(running);
     lost.file('go', '');
-    await fresh.ok('wait', String(running), '--timeout', '60');
+    await fresh.ok('wait', '--no-outcome', String(running), '--timeout', '60');
     expect(lost.read('running.0.out')).toBe('so it is\n');
     expect(lost.read('running.1.out')).toBe('so it is\n');
     expect(ledger(lost)).toEqual(['begun 0', 'begun 0', 'begun 1', 'ended']);
-    await fresh.ok('wait', String(homeless), '--timeout', '60');
+    await fresh.ok('wait', '--no-outcome', String(homeless), '--timeout', '60');
     expect(readFileSync(join(fresh.work, `recovered/${homeless}.0/homeless.0.out`), 'utf8')).toBe('result\n');
     // Nothing is left at the site, and no number is given twice.
     expect(await fresh.ok('site', 'audit', 'c1')).toBe('c1 and the queue agree.\n');
@@ -91,7 +91,7 @@ describe('an agent whose state directory is lost', () => {
     expect(existsSync(join(lost.work, 'other.0.out'))).toBe(false);
     // And takes the site back.
     await lost.ok('recover');
-    await lost.ok('wait', String(other), '--timeout', '60');
+    await lost.ok('wait', '--no-outcome', String(other), '--timeout', '60');
     expect(lost.read('other.0.out')).toBe('other\n');
     const after = await job(fresh, 'after', 'true', ['queue']);
     await until('the new one to be refused', async () =>

@@ -84,7 +84,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     await started(job.at('ledger'), 3);
     await shown(job.cluster, /running/);
     job.go();
-    await agent.ok('wait', `${job.cluster}`, '--timeout', '90');
+    await agent.ok('wait', '--no-outcome', `${job.cluster}`, '--timeout', '90');
     expect(lines(job.at('out'))).toEqual(['staged', 'more']);
     expect(lines(job.at('stdout'))).toEqual(['begun']);
     const log = events(job.at('log')).filter((code) => /^00[0-9]|012/.test(code));
@@ -101,7 +101,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     await started(job.at('ledger'), 2);
     job.go();
     await agent.ok('up');
-    await agent.ok('wait', `${job.cluster}`, '--timeout', '90');
+    await agent.ok('wait', '--no-outcome', `${job.cluster}`, '--timeout', '90');
     expect(lines(job.at('out'))).toEqual(['staged', 'more']);
     const log = events(job.at('log')).filter((code) => /^00[0-9]|012/.test(code));
     expect(log).toEqual(['000', '001', '004', '001', '005']);
@@ -122,7 +122,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     await started(job.at('ledger'), 4);
     await shown(`${job.cluster}.1`, /running/);
     job.go();
-    await agent.ok('wait', `${job.cluster}`, '--timeout', '90');
+    await agent.ok('wait', '--no-outcome', `${job.cluster}`, '--timeout', '90');
     expect(lines(job.at('ledger'))).toHaveLength(4);
     const log = events(job.at('log')).filter((code) => /^00[1-9]|012/.test(code));
     expect(log.sort()).toEqual(['001', '001', '001', '001', '004', '005', '005', '005']);
@@ -134,7 +134,7 @@ describe.skipIf(skipWithoutSlurm())('a job that a real Slurm puts back into its 
     await shown(job.cluster, /committed .*\d/);
     slurm.scontrol('update', 'PartitionName=main', 'State=UP');
     job.go();
-    await agent.ok('wait', `${job.cluster}`, '--timeout', '90');
+    await agent.ok('wait', '--no-outcome', `${job.cluster}`, '--timeout', '90');
     expect(lines(job.at('ledger'))).toHaveLength(1);
     expect(events(job.at('log')).filter((code) => /^00[0-9]|012/.test(code))).toEqual(['000', '001', '005']);
   });

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => agent.end(), 60_000);
 
 async function settled(cluster: number): Promise<Record<string, unknown>> {
-  await agent.ok('wait', String(cluster), '--until', 'settled', '--timeout', '60');
+  await agent.ok('wait', '--no-outcome', String(cluster), '--until', 'settled', '--timeout', '60');
   return (await agent.ads(cluster))[0] ?? {};
 }
 

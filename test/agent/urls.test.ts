@@ -70,7 +70,7 @@ output_destination = ${base}/private/results
 output = stdout.$(ProcId)
 queue 5`,
     );
-    await agent.ok('wait', '--timeout', '200', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(cluster));
     expect(agent.read('kept.3')).toBe('/private/a%20b.txt?x=1');
     expect(stored.get('/private/results/out')).toBe('/private/a%20b.txt?x=1');
     expect(asked.filter((line) => line.startsWith('GET'))).toEqual(['GET /private/a%20b.txt?x=1 gryphus']);
@@ -88,7 +88,7 @@ transfer_output_files = result, summary.txt
 transfer_output_remaps = "summary.txt = ${base}/me/summary-$(ProcId).txt"
 output_destination = ${base}/results/$(ClusterId).$(ProcId)
 queue 2`);
-    await agent.ok('wait', '--timeout', '100', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '100', String(cluster));
     expect(stored.get(`/results/${cluster}.1/result`)).toBe('local /set%201/big.h5/run/params');
     expect(stored.get('/me/summary-0.txt')).toBe('done\n');
   }, 200_000);
@@ -118,9 +118,9 @@ queue 2`);
       200_000,
     );
     const other = await agent.submit(`${script('true')}should_transfer_files = YES\nqueue\n`);
-    await agent.ok('wait', '--timeout', '200', String(other));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(other));
     away = false;
-    await agent.ok('wait', '--timeout', '200', String(waiting));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(waiting));
     expect(stored.get('/o=1')).toBe('/in');
   }, 300_000);
 
@@ -131,10 +131,10 @@ queue 2`);
         `universe = grid\ngrid_resource = batch fork direct\n${script('cat p* > out')}transfer_input_files = ${input}\ntransfer_output_files = out\nqueue\n`,
       );
     const elsewhere = base.replace('127.0.0.1', 'localhost');
-    await agent.ok('wait', '--timeout', '200', String(await job(`${elsewhere}/p%24(x)`)));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(await job(`${elsewhere}/p%24(x)`)));
     expect(agent.read('out')).toBe('/p%24(x)');
     // There is a log-in for this host, so the agent fetches it.
-    await agent.ok('wait', '--timeout', '200', String(await job(`${base}/p2`)));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(await job(`${base}/p2`)));
     expect(asked.map((line) => line.replace(/wget|curl/i, 'the site'))).toEqual([
       'GET /p%24(x) the site',
       'GET /p2 gryphus',
@@ -157,7 +157,7 @@ queue 2`);
         'queue',
       ].join('\n'),
     );
-    await agent.ok('wait', '--timeout', '200', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(cluster));
     expect(stored.get('/private/direct/out')).toBe('all');
     expect(stored.get(`/private/direct/${encodeURIComponent(name)}`)).toBe('odd');
     expect(stored.get('/private/direct/cut')).toBe('cut');

@@ -76,7 +76,7 @@ describe('a job whose log cannot be written', () => {
     renameSync(join(agent.work, 'logs'), join(agent.work, 'away'));
     await agent.ok('release', ...jobs.map(String));
     const well = await agent.submit('executable = /bin/true\nlog = well.log\nqueue\n');
-    await agent.ok('wait', '--timeout', '60', String(well), ...jobs.map(String));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(well), ...jobs.map(String));
     await until('the other log to be whole', () => types('well.log').at(-1) === 'terminated' || undefined, 5000);
     expect(types('well.log').filter((type) => type !== 'image-size')).toEqual(whole);
     const status = await agent.ok('status');
@@ -111,7 +111,7 @@ describe('a job whose log cannot be written', () => {
       await agent.ok('edit', String(job), 'UserLog', `"${dir}/hung.log"`);
       await agent.ok('release', String(job));
       const others = await agent.submit('executable = /bin/true\nlog = other.$(Process).log\nqueue 3\n');
-      await agent.ok('wait', '--timeout', '60', String(job), String(others));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(job), String(others));
       for (const proc of [0, 1, 2]) {
         const log = `other.${proc}.log`;
         const ended = () => existsSync(join(agent.work, log)) && types(log).at(-1) === 'terminated';

@@ -30,7 +30,7 @@ describe('an ordinary job, in the pool of this machine', () => {
     agent.file('beside', 'it was there\n');
     const cluster = await agent.submit('executable = here.sh\noutput = here.out\nlog = here.log\nqueue\n');
     // If a work loop had lost track of a job, it would wait for the next periodic check, half a minute later.
-    await agent.ok('wait', '--timeout', '28', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '28', String(cluster));
     expect(agent.read('here.out')).toBe(`${agent.work}\nit was there\n.job.ad\n.machine.ad\n`);
     expect(agent.read('made')).toBe('made\n');
     const events = parseUserLog(agent.read('here.log')).events.filter(({ type }) => type !== 'image-size');
@@ -50,7 +50,7 @@ describe('an ordinary job, in the pool of this machine', () => {
     });
     expect(why).toMatch(/1 worker: too small: the job requests \d+ MB of memory \(\d+ in all\)\./);
     await agent.ok('edit', String(cluster), 'RequestMemory', '64');
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(await one(cluster)).toMatchObject({ JobStatus: 4, NumJobStarts: 1 });
     const events = parseUserLog(agent.read('big.log')).events.filter(({ type }) => type !== 'image-size');
     expect(events.map(({ type }) => type)).toEqual(['submit', 'execute', 'terminated']);
@@ -70,7 +70,7 @@ describe('an ordinary job, in the pool of this machine', () => {
       return (ad['GryphusState'] === 'committed' && ad['GryphusAttempt'] !== 1) || undefined;
     });
     agent.file('go', '');
-    await agent.ok('wait', '--timeout', '60', ...[first, low, high].map(String));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', ...[first, low, high].map(String));
     expect(agent.read('order')).toBe('first\nhigh\nlow\n');
   }, 120_000);
 
@@ -83,7 +83,7 @@ describe('an ordinary job, in the pool of this machine', () => {
     const light = await agent.submit(jobs('light', 1));
     await until('it to wait there', async () => (await one(light))['GryphusState'] === 'committed' || undefined);
     agent.file('turn', '');
-    await agent.ok('wait', '--timeout', '60', String(heavy), String(light));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(heavy), String(light));
     expect(agent.read('turns')).toBe('heavy\nlight\nheavy\nheavy\nheavy\n');
   }, 90_000);
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
   sites.fair('fair');
   await sites.agent.ok('up');
   const cluster = await sites.submit('fair', 'true');
-  await sites.agent.ok('wait', '--timeout', '60', String(cluster));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
 }, 120_000);
 afterAll(() => sites.close());
 
@@ -38,7 +38,7 @@ it.each([
     expect(peakMb(pid)).toBeLessThan(450);
     // The other sites are served by the same process.
     const fair = await sites.submit('fair', 'true');
-    await sites.agent.ok('wait', '--timeout', '60', String(fair));
+    await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(fair));
     expect(await sites.managers()).toEqual([pid]);
     await sites.agent.ok('rm', '--force', String(cluster));
   },
@@ -50,7 +50,7 @@ it('outputs into a pipe without a reader hold their jobs, and no other waits for
   const bad: number[] = [];
   for (let i = 0; i < 5; i++) bad.push(await sites.submit('fair', 'echo x', 'output = fifo'));
   const good = await sites.submit('fair', 'echo good', 'output = good.out');
-  await sites.agent.ok('wait', '--timeout', '60', String(good));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(good));
   expect(sites.agent.read('good.out')).toBe('good\n');
   for (const cluster of bad) {
     const ad = await sites.settled(cluster);

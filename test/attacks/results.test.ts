@@ -60,7 +60,7 @@ it('among new files, a site places none over an input', async () => {
 it('a site gives no file its set-user-ID', async () => {
   sites.evil('suid', `${GIVES}gives() { say "bit 4755 $key/work/result.dat"; say "bit 2000 $key/work/result.dat"; }`);
   const cluster = await sites.submit('suid', 'echo good >result.dat', RESULT);
-  await sites.agent.ok('wait', '--timeout', '60', String(cluster));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
   expect(lstatSync(join(sites.agent.work, 'result.dat')).mode & 0o7777).toBe(0o755);
 }, 120_000);
 
@@ -70,7 +70,7 @@ it('a name that leads out of its directory harms that job alone', async () => {
   expect(before).toHaveLength(1);
   const bad = await sites.submit('leading', 'echo good >result.dat', RESULT);
   const good = await sites.submit('fair', 'echo good >fair.dat', 'transfer_output_files = fair.dat');
-  await sites.agent.ok('wait', '--timeout', '60', String(good));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(good));
   const ad = await sites.settled(bad);
   expect(ad).toMatchObject({ JobStatus: 5, HoldReasonCode: 12 });
   expect(sites.agent.read('fair.dat')).toBe('good\n');
@@ -94,12 +94,12 @@ it('a site puts no bytes where it was not asked for any', async () => {
 }`,
   );
   const forging = await sites.submit('forging', 'sleep 3; echo mine', 'output = forging.out');
-  await sites.agent.ok('wait', '--timeout', '60', String(forging));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(forging));
   expect(sites.agent.read('forging.out')).toBe('mine\n');
   expect(await sites.agent.ok('tail', String(fair))).toBe('right\n');
   expect(existsSync(join(sites.agent.dir, 'out'))).toBe(false);
   expect(text(join(sites.agent.home, 'state/spool/_condor_stdout'))).toBeUndefined();
-  await sites.agent.ok('wait', '--timeout', '60', String(fair));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(fair));
   expect(sites.agent.read('fair.out')).toBe('right\n');
 }, 120_000);
 

@@ -53,7 +53,7 @@ async function why(cluster: number, words: RegExp): Promise<string> {
 /** Runs a job to completion at a site, if it may. */
 async function runs(name: string): Promise<void> {
   const cluster = await sites.submit(name, 'echo ran', `output = ${name}.out`);
-  await sites.agent.ok('wait', '--timeout', '60', String(cluster));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
   expect(sites.agent.read(`${name}.out`)).toBe('ran\n');
 }
 
@@ -130,7 +130,7 @@ describe('a directory that all users of a cluster write into', () => {
     renameSync(join(top, 'away'), directory);
     chmodSync(top, 0o700);
     await sites.agent.ok('site', 'login', 'swapped').catch(() => undefined);
-    await sites.agent.ok('wait', '--timeout', '150', String(cluster));
+    await sites.agent.ok('wait', '--no-outcome', '--timeout', '150', String(cluster));
   }, 200_000);
 
   it('is of no use where everybody may rename what is in it', async () => {
@@ -167,7 +167,7 @@ describe("what a site's cleaner takes", () => {
       const cluster = await sites.agent.submit(
         `universe = grid\ngrid_resource = batch fork ${name}\nexecutable = job.sh\ntransfer_input_files = in.dat\noutput = ${name}.out\nqueue\n`,
       );
-      await sites.agent.ok('wait', '--timeout', '60', String(cluster));
+      await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
       expect(sites.agent.read(`${name}.out`)).toBe(`${what}\n`);
     },
     120_000,
@@ -190,7 +190,7 @@ describe("what a site's cleaner takes", () => {
     expect(ad['HoldReason']).toMatch(/no record of the job any more|left no exit status/);
     writeFileSync(`${ledger}.go`, '');
     await sites.agent.ok('release', String(cluster));
-    await sites.agent.ok('wait', '--timeout', '60', String(cluster));
+    await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(readFileSync(ledger, 'utf8')).toBe('x\nx\n');
   }, 200_000);
 });
@@ -210,11 +210,11 @@ it('a job that waited in the queue of a site that lost its directory is not left
   );
   rmSync(join(directory, 'jobs', key), { recursive: true });
   writeFileSync(go, '');
-  await sites.agent.ok('wait', '--timeout', '60', String(first));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(first));
   const ad = await sites.settled(second, 120_000);
   expect(ad).toMatchObject({ JobStatus: 5 });
   expect(ad['HoldReason']).toContain('no record of the job any more');
   await sites.agent.ok('release', String(second));
-  await sites.agent.ok('wait', '--timeout', '60', String(second));
+  await sites.agent.ok('wait', '--no-outcome', '--timeout', '60', String(second));
   expect(sites.agent.read('waiting.out')).toBe('ran\n');
 }, 200_000);

@@ -85,6 +85,34 @@ describe('a script', () => {
     expect(() => translate(given)).toThrow(/asks for 2 nodes/);
   });
 
+  it.each([
+    ['#SBATCH -N 2 --ntasks-per-node=4 -c 2 --mem-per-cpu=1G --gpus-per-node=1', 'pbs', [2, 4, 8, 8192, 1]],
+    ['#SBATCH -N 3 -n 6 --mem=2G --gpus=6', 'lsf', [3, 2, 2, 2048, 2]],
+    ['#SBATCH -N 2', 'sge', [2, 1, 1, undefined, undefined]],
+    ['#PBS -l select=2:ncpus=8:mpiprocs=4:mem=4gb:ngpus=2', 'slurm', [2, 4, 8, 4096, 2]],
+    ['#PBS -l select=4:ncpus=8', 'slurm', [4, 1, 8, undefined, undefined]],
+    ['#PBS -l nodes=2:ppn=4 -l mem=8gb', 'slurm', [2, 4, 4, 4096, undefined]],
+  ] as const)('of several nodes is a parallel job at a site of another system: %s', (line, batch, wanted) => {
+    const made = lines(`#!/bin/sh\n${line}\n`, site(batch));
+    const amount = (command: string) => {
+      const text = made.find((one) => one.startsWith(`${command} = `))?.slice(command.length + 3);
+      return text === undefined || text === 'undefined' ? undefined : Number(text);
+    };
+    expect(['machine_count', 'ranks_per_node', 'request_cpus', 'request_memory', 'request_gpus'].map(amount)).toEqual(
+      wanted,
+    );
+  });
+
+  it.each([
+    ['#PBS -l nodes=1:ppn=4+2:ppn=8', /3 nodes that differ, and site c1 \(slurm\) gets equal ones/],
+    ['#PBS -l select=2:ncpus=8:mpiprocs=3', /3 processes on the 8 cores/],
+  ])('of nodes that the site cannot give is refused: %s', (line, message) =>
+    expect(() => translate(`#!/bin/sh\n${line}\n`, site('slurm'))).toThrow(message),
+  );
+
+  it('of tasks that its nodes cannot share evenly is refused at a site of another system', () =>
+    expect(() => translate('#!/bin/sh\n#SBATCH -N 2 -n 5\n', site('pbs'))).toThrow(/5 tasks on 2 nodes/));
+
   it('has one warning, with its line, for each option that means nothing where it runs', () => {
     const { warnings } = translate('#!/bin/sh\n\n#SBATCH --qos=high\n#SBATCH --requeue\n#PBS -l mem=1gb\n');
     expect(warnings.map(({ line, message }) => `${line}: ${message.slice(0, 30)}`)).toEqual([

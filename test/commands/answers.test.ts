@@ -127,7 +127,7 @@ queue 3
     expect([held.code, held.stdout]).toEqual([1, '']);
     expect(held.stderr).toContain(`Job ${waits}.0 is held, and its stdout is not here: `);
     await agent.ok('rm', String(waits));
-    await agent.ok('wait', String(waits));
+    await agent.ok('wait', '--no-outcome', String(waits));
     const gone = await agent.run(['tail', `${waits}.0`]);
     expect([gone.code, gone.stdout]).toEqual([1, '']);
     expect(gone.stderr).toContain(`Job ${waits}.0 is removed, and its stdout is not here: `);

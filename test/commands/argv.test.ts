@@ -50,8 +50,8 @@ describe("HTCondor's habits", () => {
     ['tail -f 1.0', 'tail -f 1.0'],
     ['site add a ssh://b -batch slurm', 'site add a ssh://b --batch slurm'],
     ['q -- -nobatch', 'q -- -nobatch'],
-    ['map -0 true', 'map --null true'],
-    ['map -keep-order true ::: -summary -0', 'map --keep-order true ::: -summary -0'],
+    ['map -0 true', 'map --null -- true'],
+    ['map -keep-order true ::: -summary -0', 'map --keep-order -- true ::: -summary -0'],
     ['q -nosuch', 'q -nosuch'],
   ])('%s', (typed, meant) => {
     const words = condorHabits(typed.split(' '), COMMANDS);

@@ -115,7 +115,7 @@ queue 2
       exit: 0,
       stdout: `All jobs matching constraint (ClusterId == ${cluster} && JobStatus == 5) have been marked for removal (1 job)\n`,
     });
-    expect(await run(`wait ${cluster} --timeout 60`)).toMatchObject({ exit: 0 });
+    expect(await run(`wait ${cluster} --no-outcome --timeout 60`)).toMatchObject({ exit: 0 });
     expect(await run(`rm ${cluster}`)).toMatchObject({
       exit: 1,
       stderr: `Couldn't find/remove all jobs in cluster ${cluster}\n`,

@@ -74,7 +74,7 @@ describe('the manual pages', () => {
     ]);
     expect(text).toMatch(/^ {7}gryphus-wait - wait until jobs have ended$/m);
     expect(text).toMatch(/^ {7}-c, --constraint expression$/m);
-    expect(text).toContain('gryphus wait 12 --outcome --until settled || gryphus retry 12');
+    expect(text).toContain('gryphus wait 12 --until settled || gryphus retry 12');
   });
 
   it('of the formats list every key', () => {

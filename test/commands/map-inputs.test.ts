@@ -18,13 +18,13 @@ function file(name: string, content: string | Buffer): string {
 
 async function rows(argv: readonly string[], options: Partial<ReadOptions> = {}): Promise<(readonly string[])[]> {
   const all: (readonly string[])[] = [];
-  for await (const row of inputsOf(inputWords(argv), { nul: false, ...options })) all.push(row);
+  for await (const row of inputsOf(inputWords(argv), { end: 10, ...options })) all.push(row);
   return all;
 }
 
 /** For one list. */
 async function read(argv: readonly string[], nul = false): Promise<string[]> {
-  return (await rows(argv, { nul })).map((row) => {
+  return (await rows(argv, { end: nul ? 0 : 10 })).map((row) => {
     expect(row).toHaveLength(1);
     return row[0] ?? '';
   });
@@ -86,14 +86,14 @@ describe('the inputs of a map', () => {
   it('have the names in the first line of each list', async () => {
     const csv = file('named', '\ufeffa,b\n1,2\n3,4\n');
     const named = await namedInputs(inputWords(['echo', '::::', csv, ':::', 'n', 'x', 'y']), {
-      nul: false,
+      end: 10,
       columns: /,/u,
     });
     expect(named.names).toEqual(['a', 'b', 'n']);
     const all: string[] = [];
     for await (const row of named.inputs) all.push(row.join('|'));
     expect(all).toEqual(['1|2|x', '1|2|y', '3|4|x', '3|4|y']);
-    await expect(namedInputs(inputWords(['echo', ':::']), { nul: false })).rejects.toThrow(
+    await expect(namedInputs(inputWords(['echo', ':::']), { end: 10 })).rejects.toThrow(
       '--header : takes the first line of each list of inputs, and one has none.',
     );
   });
@@ -101,7 +101,7 @@ describe('the inputs of a map', () => {
   it('are given out by twos, or not at all', async () => {
     const groups = async (size: number) => {
       const all: (readonly string[])[] = [];
-      for await (const row of grouped(inputsOf(inputWords(['echo', ':::', 'a', 'b', 'c']), { nul: false }), size))
+      for await (const row of grouped(inputsOf(inputWords(['echo', ':::', 'a', 'b', 'c']), { end: 10 }), size))
         all.push(row);
       return all;
     };

@@ -107,7 +107,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
   }
 
   async function finish(cluster: number, ledger: string): Promise<void> {
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
     expect(lines(ledger).sort()).toEqual(['0', '1', '2']);
     for (let proc = 0; proc < JOBS; proc++) {
       expect(agent.read(`o${proc}`)).toBe(`out ${proc}\n`);
@@ -141,7 +141,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       writeFileSync(crashFile, point);
       const { cluster, ledger } = await submitPlain();
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
-      await agent.ok('wait', '--timeout', '90', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
       expect(lines(ledger).sort()).toEqual(['0', '1', '2']);
       for (const ad of await agent.ads(cluster)) expect(ad).toMatchObject({ JobStatus: 4, ExitCode: 0 });
       await nothingIsLeft();
@@ -158,7 +158,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       writeFileSync(crashFile, point);
       await agent.ok('rm', String(cluster));
       await until(`a crash at ${point}`, () => !existsSync(crashFile) || undefined);
-      await agent.ok('wait', '--timeout', '90', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
       await nothingIsLeft();
       expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3, 3]);
     },
@@ -186,7 +186,7 @@ describe.each(KINDS)('every job once, whatever crashes: %s', (kind) => {
       const file = armJobManager(point);
       await agent.ok('rm', String(cluster));
       await until(`a crash at ${point}`, () => !existsSync(file) || undefined);
-      await agent.ok('wait', '--timeout', '90', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
       expect(attemptsAt(target)).toEqual([]);
     },
     120_000,

@@ -68,7 +68,7 @@ describe.each(KINDS)('jobs that the broker sends to several sites start once, wh
   }
 
   async function finish(cluster: number, ledger: string): Promise<void> {
-    await agent.ok('wait', '--timeout', '90', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
     expect(readFileSync(ledger, 'utf8').split('\n').filter(Boolean).sort()).toEqual(['0', '1', '2']);
     for (let proc = 0; proc < JOBS; proc++) expect(agent.read(`o${proc}`)).toBe(`out ${proc}\n`);
     // Candidates may outlive their job until their withdrawal is complete.
@@ -136,10 +136,10 @@ describe.each(KINDS)('jobs that the broker sends to several sites start once, wh
       writeFileSync(crashFile, point);
       const { cluster, ledger } = await submit(atBoth(), 'rank = TARGET.Name == "other"', '+GryphusMaxWait = 2');
       await crashed(crashFile);
-      await agent.ok('wait', '--timeout', '90', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
       expect((await agent.ads(cluster)).some((ad) => ad['GryphusTakenBackFrom'] === 'other')).toBe(true);
       rmSync(go);
-      await agent.ok('wait', '--timeout', '60', String(blockers));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(blockers));
       await finish(cluster, ledger);
     },
     180_000,

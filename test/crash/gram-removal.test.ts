@@ -178,7 +178,7 @@ describe.skipIf(SKIP)('what is withdrawn from a GRAM service leaves nothing, and
       if (action === 'rm') return;
       writeFileSync(go, '');
       await agent.ok('release', String(cluster));
-      await agent.ok('wait', '--timeout', '200', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '200', String(cluster));
       expect(lines(ledger).sort()).toEqual([...runs, ...procs].sort());
       for (const [name, text] of procs.flatMap((n) => [
         [`o${n}`, `out ${n}\n`] as const,

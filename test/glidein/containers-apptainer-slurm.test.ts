@@ -83,7 +83,7 @@ exit 3
     ] as const;
     for (const [target, where] of some(places, 2)) {
       const cluster = await agent.submit(description(target));
-      await agent.run(['wait', '--timeout', '120', String(cluster)]);
+      await agent.run(['wait', '--no-outcome', '--timeout', '120', String(cluster)]);
       const [ad] = await agent.ads(cluster);
       expect(agent.read('err')).toBe('');
       expect(ad).toMatchObject({ ExitCode: 3, NumJobStarts: 1 });

@@ -34,7 +34,7 @@ describe('the factory of an agent', () => {
 
   it('starts pilots for jobs that wait, by its own port, and they end when there is nothing more', async () => {
     const cluster = await agent.submit(agent.jobs('ledger', 12, 0.2, '+WantGlidein = true'));
-    await agent.ok('wait', '--timeout', '120', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '120', String(cluster));
     expect(agent.ledger('ledger')).toEqual(each(12));
     const pilots = await agent.pilots();
     expect(pilots.every((pilot) => pilot.by === 'factory')).toBe(true);
@@ -53,7 +53,7 @@ describe('the factory of an agent', () => {
       // A later job that does want a pilot proves that the factory has run.
       const other = await agent.submit(agent.jobs('other', 1, 0));
       await until('pilots for the other', () => asked() > before || undefined, 60_000);
-      await agent.ok('wait', '--timeout', '60', String(other));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(other));
       await agent.ok('rm', String(cluster)).catch(() => undefined);
       await agent.untilOver();
     },

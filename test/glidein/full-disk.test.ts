@@ -63,7 +63,7 @@ describe.skipIf(!SLOW || !CAN_MOUNT || skipWithoutSlurm())(
         'executable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_disk = 100\ntransfer_output_files = ""\n' +
           `arguments = "-c 'echo x >>${agent.work}/fat; cat /dev/zero >fat 2>/dev/null; exit 5'"\nqueue\n`,
       );
-      await agent.ok('wait', '--timeout', '90', String(fat));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(fat));
       expect((await agent.ads(fat))[0]).toMatchObject({ ExitCode: 5, NumJobStarts: 1 });
       expect(agent.read('fat')).toBe('x\n');
       scratch.fill();
@@ -72,7 +72,7 @@ describe.skipIf(!SLOW || !CAN_MOUNT || skipWithoutSlurm())(
       await until('why they wait', why);
       expect(agent.begun('ledger')).toBe(0);
       scratch.free();
-      await agent.ok('wait', '--timeout', '120', String(jobs));
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', String(jobs));
       expect(agent.ledger('ledger')).toEqual(each(6));
       for (const n of each(6)) expect(agent.read(`ledger.${n}.out`)).toBe(`job ${n}\n`);
     }, 300_000);

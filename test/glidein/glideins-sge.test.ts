@@ -41,7 +41,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
       await until('some jobs to end', () => agent.ledger('ledger').length > count || undefined, 60_000);
       sshd.killSessions();
     }
-    await agent.ok('wait', '--timeout', '120', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '120', String(cluster));
     expect(agent.ledger('ledger')).toEqual(each(40));
     for (const n of each(40)) expect(agent.read(`ledger.${n}.out`)).toBe(`job ${n}\n`);
     const shown = await agent.ok('site', 'show', 'grid');
@@ -62,7 +62,7 @@ describe.skipIf(skipWithoutSge())('glideins through Grid Engine, at a site that 
       await until('the pilot to end by itself', async () => (await agent.pilots()).length === 0 || undefined, 120_000);
       expect(agent.ledger('short').length).toBeLessThan(40);
       await agent.ok('glidein', 'start', '--site', 'grid', '-n', '4', '--walltime', '1h');
-      await agent.ok('wait', '--timeout', '180', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '180', String(cluster));
       expect(agent.ledger('short')).toEqual(each(40));
       await agent.ok('glidein', 'stop', '--all');
       await agent.untilOver();

@@ -53,7 +53,7 @@ openssl verify -allow_proxy_certs -CApath '${ca.trust}' -untrusted "$X509_USER_P
     );
     await until('it to run', () => existsSync(seen) || undefined, 90_000);
     await make('1');
-    await agent.ok('wait', '--timeout', String(LIFE), String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', String(LIFE), String(cluster));
     expect(agent.read('out')).toBe('-rw-------\nOK\n');
     expect((await agent.ads(cluster))[0]).toMatchObject({ ExitCode: 0, NumJobStarts: 1 });
   }, 400_000);

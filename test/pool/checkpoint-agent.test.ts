@@ -45,7 +45,7 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
   /** It started once, and its output is what an undisturbed run writes. */
   async function finish({ cluster, ledger, name }: { cluster: number; ledger: string; name: string }): Promise<void> {
     agent.file(`${name}.ledger.over`, '');
-    await agent.run(['wait', '--timeout', '60', String(cluster)]);
+    await agent.run(['wait', '--no-outcome', '--timeout', '60', String(cluster)]);
     const last = at(ledger);
     const lines = Array.from({ length: last }, (_, n) => `${n + 1}\n`).join('');
     expect(agent.read(`${name}.out`)).toBe(`${lines}ended at ${last}\n`);
@@ -188,7 +188,7 @@ print('ended at', n)
     rmSync(`${base}.flag`);
     await until('the earlier checkpoint', () => (words()[1] === 'False' && Number(words()[0]) < before) || undefined);
     agent.file('later.ledger.over', '');
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const last = Number(words()[0]);
     const lines = Array.from({ length: last }, (_, n) => `${n + 1}\n`).join('');
     expect(agent.read('later.out')).toBe(`${lines}ended at ${last}\n`);

@@ -50,7 +50,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     parseUserLog(agent.read(`${name}.log`)).events.filter((e) => e.type === 'evicted');
   async function finish({ cluster, ledger, name }: { cluster: number; ledger: string; name: string }): Promise<void> {
     agent.file(`${name}.ledger.over`, '');
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const told = agent.read(`${name}.out`);
     const from = starts(ledger);
     // Each start continues where the previous one stopped, and the streams are continuous.
@@ -155,7 +155,7 @@ describe('when_to_transfer_output = ON_EXIT_OR_EVICT in the pool', () => {
     await started(job.ledger, 1);
     await new Promise((resume) => setTimeout(resume, 300));
     const liked = await agent.submit('executable = /bin/true\ntransfer_executable = false\n+Liked = true\nqueue\n');
-    await agent.ok('wait', '--timeout', '60', String(liked));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(liked));
     const [, second = 0] = await started(job.ledger, 2);
     expect(second).toBeGreaterThan(0);
     await finish(job);

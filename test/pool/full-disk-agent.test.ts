@@ -27,7 +27,7 @@ describe.runIf(CAN_MOUNT)("the full disk of this machine's worker", () => {
       `executable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_disk = 100\narguments = "-c 'echo $(Process) >>${agent.work}/ledger; ${script}'"\noutput = out.$(Cluster)\n${more}\nqueue\n`,
     );
   const ledger = () => agent.read('ledger').trim().split('\n').sort();
-  const wait = (cluster: number) => agent.ok('wait', '--timeout', '90', String(cluster));
+  const wait = (cluster: number) => agent.ok('wait', '--no-outcome', '--timeout', '90', String(cluster));
   const why = async (cluster: number, words: RegExp) => {
     let said = '';
     await until(`why ${cluster} waits: ${String(words)}`, async () => {

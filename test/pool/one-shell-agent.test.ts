@@ -21,7 +21,7 @@ describe('jobs that one shell runs one after another', () => {
     const cluster = await agent.submit(
       `executable = job.sh\narguments = $(Process)\noutput = out.$(Process)\nerror = err.$(Process)\n${more}\nqueue ${jobs}\n`,
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     return cluster;
   };
   const outputs = () => Array.from({ length: JOBS }, (_, i) => agent.read(`out.${i}`).trim());
@@ -85,7 +85,7 @@ describe('jobs that one shell runs one after another', () => {
     const cluster = await agent.submit(
       `executable = ${agent.work}/job.sh\ninitialdir = place\narguments = $(Process)\noutput = ${agent.work}/at.$(Process)\nqueue ${JOBS}\n`,
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const seen = Array.from({ length: JOBS }, (_, i) => agent.read(`at.${i}`).trim());
     expect(seen).toEqual(seen.map((_, i) => (i <= 5 ? 'old' : 'new')));
   }, 90_000);
@@ -108,7 +108,7 @@ describe('jobs that one shell runs one after another', () => {
     );
     killMatching('worker.mjs', agent);
     agent.file('go', '');
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(agent.read('ledger').trim().split('\n').sort()).toEqual(['0', '1', '2', '3']);
     if (grouped) expect(agent.read('slow.2')).toMatch(new RegExp(`\\.${cluster}\\.2\\.1$`, 'm'));
   }, 120_000);

@@ -76,7 +76,7 @@ describe('the pool of a whole agent', () => {
   }
 
   async function finish({ cluster, ledger }: { cluster: number; ledger: string }, jobs = JOBS): Promise<void> {
-    const waited = await agent.run(['wait', '--timeout', '60', String(cluster)]);
+    const waited = await agent.run(['wait', '--no-outcome', '--timeout', '60', String(cluster)]);
     if (waited.code !== 0) throw new Error(await story(cluster));
     expect(lines(ledger)).toEqual(Array.from({ length: jobs }, (_, proc) => String(proc)));
     for (let proc = 0; proc < jobs; proc++) {
@@ -147,7 +147,7 @@ describe('the pool of a whole agent', () => {
     await running({ cluster, ledger }, 3);
     writeFileSync(crashFile, 'worker.before-stop');
     await agent.ok('rm', String(cluster));
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(existsSync(crashFile)).toBe(false);
     expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([3, 3, 3]);
     await until('the worker to forget', () => attempts().length === 0 || undefined);
@@ -207,7 +207,7 @@ describe('the pool of a whole agent', () => {
     await agent.ok('vacate', `${cluster}.0`);
     await until('it to run again', () => lines(ledger).length === 2 || undefined);
     await agent.ok('rm', String(cluster));
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect((await agent.ok('status', '--compact')).split('\n')[0]).toContain('FreCpu');
   }, 90_000);
 
@@ -257,7 +257,7 @@ queue
     // What runs again after the vacate is written again.
     await follows('run 0\nrun 1\nrun 2\nrun 2\n');
     writeFileSync(`${ledger}.go`, '');
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect(lines(ledger)).toEqual(['0', '1', '2', '2']);
     expect([agent.read('save.out'), agent.read('state')]).toEqual(['run 0\nrun 1\nrun 2\n', '3\n']);
     await until('the follower to end', () => follower.exitCode ?? undefined);
@@ -286,7 +286,7 @@ queue
       0o755,
     );
     const cluster = await agent.submit(`executable = fork.sh\narguments = ${agent.work}\nqueue\n`);
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const pid = Number(agent.read('long'));
     expect(pid).toBeGreaterThan(1);
     await until('the fork to be gone', () => !existsSync(`/proc/${pid}/cmdline`) || undefined);

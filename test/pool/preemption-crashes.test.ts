@@ -57,9 +57,9 @@ describe.runIf(SLOW)('a preemption by priority in which a process dies', () => {
       await until('the first to run', () => lines('heavy').length === 1 || undefined);
       writeFileSync(file, point);
       const light = await submit('light', 'brief.sh');
-      await agent.ok('wait', '--timeout', '90', String(light));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(light));
       writeFileSync(`${ledgers.heavy}.over`, '');
-      await agent.ok('wait', '--timeout', '90', String(heavy));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', String(heavy));
       const died = !existsSync(file);
       rmSync(file, { force: true });
       expect(died, 'the point was reached').toBe(true);

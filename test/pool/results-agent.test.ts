@@ -31,7 +31,7 @@ describe('results of a job in the pool', () => {
         0o755,
       );
       const job = `executable = modes.sh\nshould_transfer_files = YES\n${outputs}log = modes.log\nqueue\n`;
-      await agent.ok('wait', '--timeout', '60', String(await agent.submit(job)));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(await agent.submit(job)));
       expect(['secret', 'shown', 'fixed', 'program', 'raised'].map(bits)).toEqual(['600', '640', '444', '755', '711']);
     },
     90_000,
@@ -50,7 +50,7 @@ describe('results of a job in the pool', () => {
         0o755,
       );
       const cluster = await agent.submit(`executable = bytes.sh\nshould_transfer_files = YES\n${outputs}queue\n`);
-      await agent.ok('wait', '--timeout', '60', String(cluster));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
       expect([agent.read(`${where}%FF%FEbad`), agent.read(`${where}caf\u00e9 *`)]).toEqual(['one', 'two']);
     },
     90_000,
@@ -65,7 +65,7 @@ describe('results of a job in the pool', () => {
     const cluster = await agent.submit(
       'executable = streams.sh\narguments = $(size)\noutput = $(size).out\nerror = $(size).err\nqueue size from (\nempty\nsmall\nlarge\n)\n',
     );
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const bytes = (name: string) => readFileSync(join(agent.work, name));
     expect(['empty', 'small', 'large'].map((size) => bytes(`${size}.err`).toString('hex'))).toEqual(
       Array.from({ length: 3 }, () => '61ff0062'),
@@ -88,7 +88,7 @@ describe('results of a job in the pool', () => {
     expect(held).toContain('its directory does not exist');
     mkdirSync(join(agent.work, 'there'));
     await agent.ok('release', String(cluster));
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect([agent.read('there/out'), agent.read('ran')]).toEqual(['text\n', 'ran\n']);
   }, 90_000);
 });

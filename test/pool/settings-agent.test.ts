@@ -115,7 +115,7 @@ setTimeout(() => all, 1e6);`;
       SOON,
     );
     agent.file('over', '');
-    await agent.ok('wait', '--timeout', '30', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '30', String(cluster));
     await until('it to be gone', async () => (await slots()).length === 0 || undefined, SOON);
     pool('local_worker = true\ncpus = 2');
     await slot((ad) => ad['Cpus'] === 2);

@@ -91,9 +91,9 @@ output = ${name}.$(Process)\n${more}\n${site === undefined ? '' : `requirements 
     try {
       const slow = await submit('crawls', 'slow', 1, 'transfer_input_files = big');
       const others = await submit('others', 'quick', 12);
-      await agent.ok('wait', '--timeout', '60', String(others));
+      await agent.ok('wait', '--no-outcome', '--timeout', '60', String(others));
       expect(ledger('others')).toEqual(each('others', 12));
-      await agent.ok('wait', '--timeout', '180', String(slow));
+      await agent.ok('wait', '--no-outcome', '--timeout', '180', String(slow));
       expect(ledger('crawls')).toEqual(each('crawls', 1));
       expect(agent.read('crawls.0').trim()).toBe('1200000');
       expect((await agent.ads(slow))[0]).toMatchObject({ ExitCode: 0, NumJobStarts: 1 });
@@ -112,11 +112,11 @@ output = ${name}.$(Process)\n${more}\n${site === undefined ? '' : `requirements 
     await until('it to be seen', async () => (await state()).trim() === 'Unknown' || undefined, 45_000);
     const waits = await submit('waits', 'slow', 1);
     const others = await submit('rest', undefined, 6);
-    await agent.ok('wait', '--timeout', '60', String(others));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(others));
     expect(ledger('rest')).toEqual(each('rest', 6));
     expect((await agent.run(['why', String(waits)])).stdout).toContain('1 worker: silent for a while');
     signal('SIGCONT');
-    await agent.ok('wait', '--timeout', '90', String(waits));
+    await agent.ok('wait', '--no-outcome', '--timeout', '90', String(waits));
     expect(ledger('waits')).toEqual(each('waits', 1));
   }, 240_000);
 });

@@ -76,7 +76,7 @@ describe('beside a running job', () => {
       return stdout === '' ? undefined : stdout;
     });
     expect(left).toBe('kept\n');
-    await agent.ok('wait', '--timeout', '60', String(cluster));
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     const after = await agent.run(['ssh', String(cluster)]);
     expect(after.code).toBe(1);
     expect(after.stderr).toContain('There is no job');
@@ -90,7 +90,7 @@ describe('beside a running job', () => {
     await until('the shell', () => said.includes('here') || undefined);
     await agent.ok('rm', job);
     expect(await ended).toBe(255);
-    await agent.ok('wait', '--timeout', '60', job);
+    await agent.ok('wait', '--no-outcome', '--timeout', '60', job);
     const pid = Number(agent.read('shell.pid'));
     expect(pid).toBeGreaterThan(1);
     await until('the sleep to be gone', () => !existsSync(`/proc/${pid}/cmdline`) || undefined);

@@ -33,14 +33,14 @@ async function vacatedOnce(): Promise<void> {
   await agent.ok('pool', 'on');
   await runs(3);
   agent.file('over', '');
-  await agent.ok('wait', '--timeout', '60', String(cluster));
+  await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
 }
 
 it('what jobs used is what the history says of them, also after a restart', async () => {
   const job = (batch: string, jobs: number) =>
     `executable = /bin/sleep\narguments = 0.7\nrequest_cpus = 2\nbatch_name = ${batch}\nqueue ${jobs}\n`;
   const clusters = [await agent.submit(job('one', 1)), await agent.submit(job('two', 2))].map(String);
-  await agent.ok('wait', '--timeout', '60', ...clusters);
+  await agent.ok('wait', '--no-outcome', '--timeout', '60', ...clusters);
   const usage = async () => JSON.parse(await agent.ok('usage', '--by', 'batch', '--json')) as UsageReport;
   await vacatedOnce();
   const ads = JSON.parse(await agent.ok('history', '--json')) as { RemoteWallClockTime: number; RequestCpus: number }[];

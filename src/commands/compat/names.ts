@@ -21,7 +21,7 @@ export const CONDOR: Readonly<Record<string, readonly string[]>> = {
 /** HTCondor's commands that no command here is like. */
 export const CONDOR_OWN = ['condor_prio', 'condor_version', 'condor_config_val'] as const;
 
-export const SLURM = ['sbatch', 'squeue', 'scancel', 'sacct', 'scontrol', 'sinfo', 'srun'] as const;
+export const SLURM = ['sbatch', 'squeue', 'scancel', 'sacct', 'scontrol', 'sacctmgr', 'sinfo', 'srun'] as const;
 
 /** Commands that PBS and Grid Engine both have, by whose manner they follow. */
 export const Q_COMMANDS = {

@@ -47,6 +47,7 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   sacct: slurm('sacct', withAgent(async (g, words, write) => (await import('./sacct.ts')).sacct(g, words, write))),
   scontrol: slurm('scontrol', withAgent(async (g, words, write) => (await import('./scontrol.ts')).scontrol(g, words, write))),
   sinfo: slurm('sinfo', withAgent(async (g, words, write) => (await import('./sinfo.ts')).sinfo(g, words, write))),
+  sacctmgr: slurm('sacctmgr', withAgent(async (g, words, write) => (await import('./sacctmgr.ts')).sacctmgr(g, words, write))),
   srun: slurm('srun', async (words) => (await import('./srun.ts')).srun(words)),
   'snakemake-submit': plain('submit', withAgent(async (g, ...to) => (await import('./snakemake.ts')).snakemakeSubmit(g, ...to))),
   'snakemake-status': plain('status', withAgent(async (g, words, write) => (await import('./snakemake.ts')).snakemakeStatus(g, words, write))),
@@ -81,8 +82,18 @@ function withAgent(
   };
 }
 
-/** The words of our own command line that do what one of HTCondor's commands does, if one does. */
-export function ownWords(command: string, words: readonly string[]): readonly string[] | undefined {
+/** The words of our own command line that do what a command of HTCondor's, or srun, does, if there are such. */
+export async function ownWords(command: string, words: readonly string[]): Promise<readonly string[] | undefined> {
+  if (command === 'srun' && process.env['SLURM_JOB_ID'] === undefined) {
+    const { srunAsRun } = await import('./srun.ts');
+    try {
+      return SLURM_VERSION.words.includes(words[0] ?? '') ? undefined : srunAsRun(words);
+    } catch (error) {
+      // `speak` says why.
+      if (error instanceof Refused) return undefined;
+      throw error;
+    }
+  }
   const own = words[0] === '-version' ? undefined : CONDOR[command];
   return own && [...own, ...words];
 }

@@ -65,7 +65,7 @@ export interface SlurmJob {
 }
 
 export const ATTRIBUTES =
-  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
+  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject GryphusAccount RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
     ' ',
   );
 
@@ -90,7 +90,7 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
     name: readString(get, 'JobBatchName') ?? command.slice(command.lastIndexOf('/') + 1),
     user: readString(get, 'Owner') ?? '',
     partition: readString(get, 'BatchQueue') ?? readString(get, 'GryphusSite') ?? '',
-    account: readString(get, 'BatchProject') ?? '',
+    account: readString(get, 'BatchProject') ?? readString(get, 'GryphusAccount') ?? '',
     cpus: readNumber(get, 'RequestCpus') ?? 1,
     gpus: readNumber(get, 'RequestGPUs') ?? 0,
     nodes: readNumber(get, 'MachineCount') ?? 1,

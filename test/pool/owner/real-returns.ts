@@ -66,7 +66,7 @@ export class RealReturns {
       await this.#return();
     }
     const jobs = this.#clusters.map(String);
-    await this.#stations.ok('wait', '--timeout', '120', ...jobs);
+    await this.#stations.ok('wait', '--no-outcome', '--timeout', '120', ...jobs);
     this.#judge();
   }
 
