@@ -23,6 +23,7 @@ import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper } from './native.mjs';
 import { noticesOf } from './notices.mjs';
+import { externals, vendor } from './vendor.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The output directory: another one inside the checkout may be named. */
@@ -68,6 +69,7 @@ async function make() {
   pruneTypes();
   await bundle();
   await bundleWorker();
+  await vendor(fresh, root);
   buildHelper(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
@@ -104,9 +106,13 @@ function common() {
     metafile: true,
     absWorkingDir: root,
     logLevel: 'warning',
-    // Native, optional, or used only by the daemons.
-    external: ['ssh2', 'cpu-features', 'bullmq', 'nodemailer', 'basic-ftp', 'pino', '*.node'],
-    plugins: [{ name: 'own-places', setup: keepOwnPlaces }],
+    // Native or optional.
+    external: ['ssh2', 'cpu-features', '*.node'],
+    // Used by few commands, or only by the daemons.
+    plugins: [
+      { name: 'own-places', setup: keepOwnPlaces },
+      externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge']),
+    ],
   };
 }
 
