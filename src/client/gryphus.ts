@@ -182,6 +182,7 @@ export class Gryphus {
     return eventsOfJobs(this.jobs(selection));
   }
 
+  /** How many jobs of the queue are idle, running, held and so on. */
   totals(selection: Selection = {}): Promise<Totals> {
     return totalsOf(this.#queue, selection);
   }
@@ -191,6 +192,10 @@ export class Gryphus {
     return clusterViews(this.#queue, selection);
   }
 
+  /**
+   * Holds, releases or removes jobs. The result names each job that was found, and each named one that was not.
+   * Rejects with `bad-input` if the constraint is no expression.
+   */
   act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]> {
     return act(this.#queue, action, request, this.owner);
   }
@@ -220,6 +225,10 @@ export class Gryphus {
     return wait(this.#queue, { ...request, signal: this.#until(request.signal) });
   }
 
+  /**
+   * A job's standard output or error as it comes home, also while the job runs; ends without an error with its signal or
+   * `close()`. Throws `not-found` for a job that does not exist.
+   */
   tail(request: TailRequest): AsyncGenerator<Uint8Array> {
     return tail(this.#queue, this.#paths.spoolDir, { ...request, signal: this.#until(request.signal) });
   }
@@ -263,6 +272,7 @@ export class Gryphus {
     return SITE_WAYS.get(this.#queue.kv, site);
   }
 
+  /** Every configured site, with its connection as last known; asks no site. */
   async sites(): Promise<readonly SiteStatus[]> {
     const book = new SiteBook(this.#paths);
     return siteStatuses(this.#queue, await book.sites(), book.problems);
@@ -352,16 +362,22 @@ export class Gryphus {
     return leaveSite(this.#paths, site, { agent: this.#queue.agent, ...how });
   }
 
+  /** Compares what a site holds for this agent with the queue. Rejects if the site cannot be reached. */
   async audit(site: string): Promise<readonly AuditEntry[]> {
     const { auditSite } = await import('./audit.ts');
     return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner);
   }
 
+  /**
+   * Settles an attempt that `audit` found: `adopt` puts its job back into the queue, `clean` withdraws and deletes it
+   * there.
+   */
   async settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void> {
     const { settleOrphan } = await import('./audit.ts');
     await settleOrphan(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner, key, how);
   }
 
+  /** The daemons, the queue and the user logs as they are now; starts nothing. */
   status(): Promise<DaemonStatus> {
     return daemonStatus(this.#queue, this.#paths, () => this.totals());
   }
