@@ -1,8 +1,8 @@
 // The packages that the built program needs, each in one file of dist/vendor/: an installation is small, needs no registry, and
 // is what was tested. ssh2 alone stays a dependency: its faster native part is optional, and is compiled where it can be.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { noticesOf } from './notices.mjs';
 
 /** How a package's file is made: from an ES module, or from a CommonJS one, whose names Node has to find in the text. */
@@ -32,6 +32,16 @@ export function externals(names) {
   };
 }
 
+/** Zod's messages in fifty languages are not needed. */
+export const englishOnly = {
+  name: 'english-only',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, ({ path }) => ({
+      contents: "export { default as en } from './en.js';",
+      resolveDir: dirname(path),
+    })),
+};
+
 /** Writes dist/vendor/, and makes the compiled modules import from there. */
 export async function vendor(dist, root) {
   const dir = join(dist, 'vendor');
@@ -44,8 +54,8 @@ export async function vendor(dist, root) {
       platform: 'node',
       target: 'node20',
       format: 'cjs',
-      minifySyntax: true,
-      minifyWhitespace: true,
+      minify: true,
+      keepNames: true,
       legalComments: 'none',
       logLevel: 'warning',
       absWorkingDir: root,
@@ -54,14 +64,29 @@ export async function vendor(dist, root) {
       banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
       // msgpackr's native part is optional.
       external: ['msgpackr-extract'],
-      plugins: [apartFrom(name)],
+      plugins: [apartFrom(name), englishOnly],
       ...(await nodeNames(name, kind)),
     });
     Object.assign(inputs, metafile.inputs);
   }
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
   writeFileSync(join(dir, 'NOTICES.txt'), noticesOf({ inputs }, root));
+  vendorTypes(dir, root);
   useVendored(dist);
+}
+
+/** What the library's own types are made of: Zod's; a Redis connection is opaque. */
+function vendorTypes(dir, root) {
+  for (const part of ['classic', 'core']) {
+    const from = join(root, 'node_modules/zod/v4', part);
+    mkdirSync(join(dir, 'zod', part), { recursive: true });
+    for (const name of readdirSync(from).filter((one) => one.endsWith('.d.ts')))
+      copyFileSync(join(from, name), join(dir, 'zod', part, name));
+  }
+  mkdirSync(join(dir, 'zod/locales'));
+  writeFileSync(join(dir, 'zod/locales/index.d.ts'), 'export {};\n');
+  writeFileSync(join(dir, 'zod.d.ts'), "export * from './zod/classic/external.js';\n");
+  writeFileSync(join(dir, 'ioredis.d.ts'), 'export declare class Redis {\n  #connection: unknown;\n}\n');
 }
 
 const entry = (name, kind) =>
@@ -86,10 +111,22 @@ function apartFrom(own) {
   };
 }
 
+/** The compiled modules of the sources, and their types. */
+const modules = (dist) =>
+  readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|bin)\//.test(name))
+    .map((name) => join(dist, name));
+
+/** For a package: an installation needs no comments in the compiled modules. */
+export async function withoutComments(dist) {
+  for (const file of modules(dist).filter((name) => name.endsWith('.js'))) {
+    const { code } = await transform(readFileSync(file, 'utf8'), { target: 'node20', legalComments: 'none' });
+    writeFileSync(file, code);
+  }
+}
+
 function useVendored(dist) {
-  for (const name of readdirSync(dist, { recursive: true, encoding: 'utf8' })) {
-    if (!name.endsWith('.js') || /^(vendor|cli|compat-cli|dag-cli|bin)\//.test(name)) continue;
-    const file = join(dist, name);
+  for (const file of modules(dist)) {
     const text = readFileSync(file, 'utf8');
     const up = relative(dirname(file), join(dist, 'vendor')).replaceAll('\\', '/');
     const own = text.replaceAll(SPECIFIER, (_, before, quote, of) => {

@@ -1,5 +1,20 @@
+import mermaidFile from '@mermaid-js/tiny/dist/mermaid.tiny.js?url';
 import DefaultTheme from 'vitepress/theme';
 import { h, onMounted, ref } from 'vue';
+
+let loading;
+
+/** It is a classic script, which makes one global. */
+function loadMermaid() {
+  loading ??= new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = mermaidFile;
+    script.onload = () => resolve(globalThis.mermaid);
+    script.onerror = reject;
+    document.head.append(script);
+  });
+  return loading;
+}
 
 /** A diagram, drawn when the page is shown; its text until then. */
 const Mermaid = {
@@ -8,8 +23,7 @@ const Mermaid = {
     const text = decodeURIComponent(props.code);
     const svg = ref('');
     onMounted(async () => {
-      await import('@mermaid-js/tiny');
-      const { mermaid } = globalThis;
+      const mermaid = await loadMermaid();
       const dark = document.documentElement.classList.contains('dark');
       mermaid.initialize({ startOnLoad: false, theme: dark ? 'dark' : 'neutral' });
       ({ svg: svg.value } = await mermaid.render(`m${Math.random().toString(36).slice(2)}`, text));
