@@ -1,4 +1,4 @@
-/** The site's table of contents: every page of docs/ has one place in it (test/site/contents.test.ts). */
+/** The site's table of contents: every page of docs/ has one place in it (test/documentation-site.test.ts). */
 export const SIDEBAR = [
   {
     text: 'In five minutes',
