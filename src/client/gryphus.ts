@@ -192,10 +192,7 @@ export class Gryphus {
     return clusterViews(this.#queue, selection);
   }
 
-  /**
-   * Holds, releases or removes jobs. The result names each job that was found, and each named one that was not.
-   * Rejects with `bad-input` if the constraint is no expression.
-   */
+  /** Holds, releases or removes jobs; the result also has those that were named and not found. */
   act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]> {
     return act(this.#queue, action, request, this.owner);
   }
@@ -225,10 +222,7 @@ export class Gryphus {
     return wait(this.#queue, { ...request, signal: this.#until(request.signal) });
   }
 
-  /**
-   * A job's standard output or error as it comes home, also while the job runs; ends without an error with its signal or
-   * `close()`. Throws `not-found` for a job that does not exist.
-   */
+  /** A job's standard output or error, also while it runs. Throws `not-found` for a job that does not exist. */
   tail(request: TailRequest): AsyncGenerator<Uint8Array> {
     return tail(this.#queue, this.#paths.spoolDir, { ...request, signal: this.#until(request.signal) });
   }
@@ -242,10 +236,7 @@ export class Gryphus {
     yield* whyNotMade(this.#queue, selection);
   }
 
-  /**
-   * Every change of the queue, from now on or after the cursor of an earlier event. Never ends by itself, but ends
-   * cleanly with its signal or with `close()`.
-   */
+  /** Every change of the queue, from now on or after a cursor. Ends only with its signal or with `close()`. */
   events({ from, signal }: EventsRequest = {}): AsyncGenerator<EventWithCursor> {
     return eventsOf(this.#queue, { from, signal: this.#until(signal) });
   }
@@ -296,10 +287,7 @@ export class Gryphus {
     return new AccountClient(this.#queue, this.#paths);
   }
 
-  /**
-   * Runs tasks in the pool as its slots become free; yields results in order of completion. Ending the iteration
-   * withdraws unfinished tasks.
-   */
+  /** Runs tasks in the pool; results come in order of completion. Ending the iteration withdraws unfinished tasks. */
   async *map<T>(
     tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
     request: MapRequest,
@@ -368,10 +356,7 @@ export class Gryphus {
     return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner);
   }
 
-  /**
-   * Settles an attempt that `audit` found: `adopt` puts its job back into the queue, `clean` withdraws and deletes it
-   * there.
-   */
+  /** For an attempt of `audit`: `adopt` puts its job back into the queue, `clean` deletes it there. */
   async settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void> {
     const { settleOrphan } = await import('./audit.ts');
     await settleOrphan(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner, key, how);

@@ -16,6 +16,11 @@ const blocks = [...readmeBlocks('ts', 'docs/library.md').values()].flat();
 
 const npm = (cwd: string, ...args: string[]) => spawnSync('npm', args, { cwd, encoding: 'utf8' });
 
+function npmOk(cwd: string, ...args: string[]): void {
+  const { status, stderr } = npm(cwd, ...args);
+  if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stderr}`);
+}
+
 /** The sum of the files' sizes below a directory, in bytes. */
 function bytes(dir: string): number {
   return readdirSync(dir, { recursive: true, encoding: 'utf8' })
@@ -36,11 +41,10 @@ describe.skipIf(skipped())('a fresh project with the packed package', { timeout:
   let agent: TestAgent;
   beforeAll(async () => {
     dir = mkdtempSync('/tmp/gpk-');
-    expect(npm(ROOT, 'pack', '--ignore-scripts', '--pack-destination', dir).status).toBe(0);
+    npmOk(ROOT, 'pack', '--ignore-scripts', '--pack-destination', dir);
     const [tarball = ''] = readdirSync(dir);
     writeFileSync(join(dir, 'package.json'), '{ "type": "module" }\n');
-    const installed = npm(dir, 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${tarball}`);
-    expect(installed.status, installed.stderr).toBe(0);
+    npmOk(dir, 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${tarball}`);
     agent = new TestAgent({}, join(dir, 'node_modules/gryphus/dist/bin/gryphus.js'));
   }, 300_000);
   afterAll(async () => {
@@ -97,16 +101,7 @@ describe.skipIf(skipped())('a fresh project with the packed package', { timeout:
   it.each(NODES)('works in Node %s, imported and required', (version) => {
     const place = join(dir, `node-${version}`);
     mkdirSync(place);
-    const got = npm(
-      place,
-      'install',
-      '--prefix',
-      place,
-      '--no-audit',
-      '--no-fund',
-      `node-linux-${process.arch}@${version}`,
-    );
-    expect(got.status, got.stderr).toBe(0);
+    npmOk(place, 'install', '--prefix', place, '--no-audit', '--no-fund', `node-linux-${process.arch}@${version}`);
     const node = join(place, `node_modules/node-linux-${process.arch}/bin/node`);
     const use = `(async () => {
       const gryphus = await Gryphus.open();
