@@ -26,6 +26,7 @@ import type { RetryResult } from './retry.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import type { TopRow } from './top.ts';
+import { endsOlderDaemons } from './upgrade.ts';
 import { clusterViews, totalsOf } from './totals.ts';
 import type {
   Action,
@@ -102,6 +103,7 @@ export class Gryphus {
   static async #open(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv, at: QueueOptions): Promise<Gryphus> {
     const queue = await openQueue(at);
     const start = at.start !== 'never';
+    if (start && (await endsOlderDaemons(queue, paths))) return Gryphus.#open(paths, settings, env, at);
     try {
       const gryphus = new Gryphus(paths, settings, queue, env, start);
       if (start) {
