@@ -23,6 +23,7 @@ import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper } from './native.mjs';
 import { noticesOf } from './notices.mjs';
+import { englishOnly, externals, vendor, withoutComments } from './vendor.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The output directory: another one inside the checkout may be named. */
@@ -68,6 +69,8 @@ async function make() {
   pruneTypes();
   await bundle();
   await bundleWorker();
+  await vendor(fresh, root);
+  if (process.argv.includes('--package')) await withoutComments(fresh);
   buildHelper(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
@@ -98,15 +101,19 @@ function common() {
     bundle: true,
     platform: 'node',
     target: 'node20',
-    minifySyntax: true,
-    minifyWhitespace: true,
+    minify: true,
     legalComments: 'none',
     metafile: true,
     absWorkingDir: root,
     logLevel: 'warning',
-    // Native, optional, or used only by the daemons.
-    external: ['ssh2', 'cpu-features', 'bullmq', 'nodemailer', 'basic-ftp', 'pino', '*.node'],
-    plugins: [{ name: 'own-places', setup: keepOwnPlaces }],
+    // Native or optional.
+    external: ['ssh2', 'cpu-features', '*.node'],
+    // Used by few commands, or only by the daemons.
+    plugins: [
+      { name: 'own-places', setup: keepOwnPlaces },
+      englishOnly,
+      externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge']),
+    ],
   };
 }
 
@@ -208,6 +215,7 @@ async function bundleWorker() {
     logLevel: 'warning',
     loader: { '.sh': 'text' },
     banner: { js: needNode },
+    plugins: [englishOnly],
   });
   // It is sent as this one file.
   appendFileSync(outfile, `/*\n${noticesOf(metafile, root).replaceAll('*/', '* /')}*/\n`);

@@ -50,6 +50,7 @@ export const ERRORS = {
   internal: { retry: 'never', exit: 70 },
 } as const satisfies Record<string, Rule>;
 
+/** The code of a `GryphusError`; for programs, which should not look at the message. */
 export type ErrorCode = keyof typeof ERRORS;
 
 interface Details {

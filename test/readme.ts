@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * The README's code blocks in one language, in order, by the heading above them; '' for those before the first heading.
+ * The code blocks of a page (default: the README) in one language, in order, by the heading above them; '' for those before
+ * the first heading.
  */
-export function readmeBlocks(language: string): ReadonlyMap<string, readonly string[]> {
-  const text = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8');
+export function readmeBlocks(language: string, page = 'README.md'): ReadonlyMap<string, readonly string[]> {
+  const text = readFileSync(join(import.meta.dirname, '..', page), 'utf8');
   const blocks = new Map<string, string[]>();
   let heading = '';
   for (const [, title, found, body] of text.matchAll(/^## (.+)$|^```(\w+)\n([\s\S]*?)^```$/gm)) {
@@ -14,3 +15,7 @@ export function readmeBlocks(language: string): ReadonlyMap<string, readonly str
   }
   return blocks;
 }
+
+/** Everything that a reader of the page types, in its order. */
+export const everyBlock = (language: string, page: string): string =>
+  [...readmeBlocks(language, page).values()].flat().join('\n');

@@ -16,7 +16,9 @@ export const BACKENDS = { fork, slurm, pbs, torque, sge, lsf, condor, gryphus } 
   string,
   Backend
 >;
+/** The name of a batch system, as in `batch = "slurm"` of a site and in `grid_resource`. */
 export type BackendName = keyof typeof BACKENDS;
+/** Every batch system that a site may have. */
 export const BACKEND_NAMES = Object.keys(BACKENDS) as BackendName[];
 
 export function backendOf(name: string): Backend | undefined {

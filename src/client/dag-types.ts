@@ -1,6 +1,7 @@
 import type { DagOrder, DagProgress, Limits, Problem } from '../dag/api.ts';
 import type { State } from '../job/life.ts';
 
+/** What `DagClient.submit` needs: the DAG files, and how their manager is made. */
 export interface DagSubmitRequest {
   /** DAG files and how to run them; paths are relative to the current directory. */
   readonly order: DagOrder;
@@ -15,6 +16,7 @@ export interface DagSubmitRequest {
   readonly insertEnv?: readonly string[];
 }
 
+/** A DAG that was submitted: its manager's job, which is on disk. */
 export interface DagSubmitted {
   readonly cluster: number;
   /** The submit description that was written. */
@@ -41,4 +43,5 @@ export interface DagStatus {
   readonly progress?: DagProgress;
 }
 
+/** Limits of a running DAG; those that are absent stay as they are, and 0 means no limit. */
 export type DagLimits = Partial<Limits>;

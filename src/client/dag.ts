@@ -87,12 +87,14 @@ export class DagClient {
     return this.#tell(dag, { is: 'halt' });
   }
 
+  /** Lets a halted DAG continue. `name`: a cluster, or a DAG file. Rejects with `not-found` if no such DAG runs. */
   async resume(name: string): Promise<DagStatus> {
     const dag = await this.#running(name);
     rmSync(haltFile(dag), { force: true });
     return this.#tell(dag, { is: 'resume' });
   }
 
+  /** Changes a running DAG's limits at once. `name`: as for `resume`. */
   async throttle(name: string, limits: DagLimits): Promise<DagStatus> {
     return this.#tell(await this.#running(name), { is: 'throttle', limits });
   }

@@ -9,6 +9,7 @@ import { orderGlideins, type OrderWorld } from '../glidein/order.ts';
 import type { Queue } from '../queue/api.ts';
 import type { Failure } from '../queue/tables.ts';
 
+/** How many workers are sent to which site, and how large each is. */
 export interface GlideinRequest {
   readonly site: string;
   readonly count: number;
@@ -20,6 +21,7 @@ export interface GlideinRequest {
   readonly walltime?: number;
 }
 
+/** Which pilots are listed or stopped. */
 export interface GlideinSelection {
   /** Pilots' jobs (`12.3`) or clusters. If absent, all pilots of `site`; without a site, all pilots. */
   readonly jobs?: readonly string[];

@@ -27,6 +27,7 @@ import type { RetryResult } from './retry.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import type { TopRow } from './top.ts';
+import { endsOlderDaemons } from './upgrade.ts';
 import { clusterViews, totalsOf } from './totals.ts';
 import type {
   Action,
@@ -103,6 +104,7 @@ export class Gryphus {
   static async #open(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv, at: QueueOptions): Promise<Gryphus> {
     const queue = await openQueue(at);
     const start = at.start !== 'never';
+    if (start && (await endsOlderDaemons(queue, paths))) return Gryphus.#open(paths, settings, env, at);
     try {
       const gryphus = new Gryphus(paths, settings, queue, env, start);
       if (start) {
@@ -183,6 +185,7 @@ export class Gryphus {
     return eventsOfJobs(this.jobs(selection));
   }
 
+  /** How many jobs of the queue are idle, running, held and so on. */
   totals(selection: Selection = {}): Promise<Totals> {
     return totalsOf(this.#queue, selection);
   }
@@ -192,6 +195,7 @@ export class Gryphus {
     return clusterViews(this.#queue, selection);
   }
 
+  /** Holds, releases or removes jobs; the result also has those that were named and not found. */
   act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]> {
     return act(this.#queue, action, request, this.owner);
   }
@@ -221,6 +225,7 @@ export class Gryphus {
     return wait(this.#queue, { ...request, signal: this.#until(request.signal) });
   }
 
+  /** A job's standard output or error, also while it runs. Throws `not-found` for a job that does not exist. */
   tail(request: TailRequest): AsyncGenerator<Uint8Array> {
     return tail(this.#queue, this.#paths.spoolDir, { ...request, signal: this.#until(request.signal) });
   }
@@ -234,10 +239,7 @@ export class Gryphus {
     yield* whyNotMade(this.#queue, selection);
   }
 
-  /**
-   * Every change of the queue, from now on or after the cursor of an earlier event. Never ends by itself, but ends
-   * cleanly with its signal or with `close()`.
-   */
+  /** Every change of the queue, from now on or after a cursor. Ends only with its signal or with `close()`. */
   events({ from, signal }: EventsRequest = {}): AsyncGenerator<EventWithCursor> {
     return eventsOf(this.#queue, { from, signal: this.#until(signal) });
   }
@@ -264,6 +266,7 @@ export class Gryphus {
     return SITE_WAYS.get(this.#queue.kv, site);
   }
 
+  /** Every configured site, with its connection as last known; asks no site. */
   async sites(): Promise<readonly SiteStatus[]> {
     const book = new SiteBook(this.#paths);
     return siteStatuses(this.#queue, await book.sites(), book.problems);
@@ -287,10 +290,7 @@ export class Gryphus {
     return new AccountClient(this.#queue, this.#paths);
   }
 
-  /**
-   * Runs tasks in the pool as its slots become free; yields results in order of completion. Ending the iteration
-   * withdraws unfinished tasks.
-   */
+  /** Runs tasks in the pool; results come in order of completion. Ending the iteration withdraws unfinished tasks. */
   async *map<T>(
     tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
     request: MapRequest,
@@ -353,16 +353,19 @@ export class Gryphus {
     return leaveSite(this.#paths, site, { agent: this.#queue.agent, ...how });
   }
 
+  /** Compares what a site holds for this agent with the queue. Rejects if the site cannot be reached. */
   async audit(site: string): Promise<readonly AuditEntry[]> {
     const { auditSite } = await import('./audit.ts');
     return auditSite(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner);
   }
 
+  /** For an attempt of `audit`: `adopt` puts its job back into the queue, `clean` deletes it there. */
   async settle(site: string, key: string, how: 'adopt' | 'clean'): Promise<void> {
     const { settleOrphan } = await import('./audit.ts');
     await settleOrphan(this.#queue, this.#paths, await loadSite(this.#paths, site), this.owner, key, how);
   }
 
+  /** The daemons, the queue and the user logs as they are now; starts nothing. */
   status(): Promise<DaemonStatus> {
     return daemonStatus(this.#queue, this.#paths, () => this.totals());
   }

@@ -18,6 +18,7 @@ export interface IdleView {
   readonly note: string;
 }
 
+/** What is seen of this machine's owner: the smallest idle times, and every source with its own. */
 export interface PresenceView {
   /** Seconds; `undefined` if nothing can be seen on this machine. */
   readonly keyboardIdle: number | undefined;

@@ -2,6 +2,7 @@ import type { QueueEvent } from '../job/events.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
 
+/** Where to begin and how to end; see `Gryphus.events()`. */
 export interface EventsRequest {
   /** Start after this cursor of an earlier event. Default: only new events. */
   readonly from?: string;
@@ -9,6 +10,7 @@ export interface EventsRequest {
   readonly signal?: AbortSignal;
 }
 
+/** One change of the queue. `cursor` names its place: `events({ from: cursor })` continues behind it. */
 export type EventWithCursor = QueueEvent & { readonly cursor: string };
 
 /**

@@ -1,6 +1,7 @@
 import type { AuditRecord } from '../site/audit.ts';
 import type { AskUser } from './types.ts';
 
+/** Whose jobs `recoverAgent` takes over, from which sites. */
 export interface RecoverRequest {
   /** Names of configured sites; empty: all of them. */
   readonly sites: readonly string[];
@@ -14,12 +15,14 @@ export interface RecoverRequest {
   readonly ask?: AskUser;
 }
 
+/** What was taken over. */
 export interface Recovery {
   /** The agent that this state directory serves now. */
   readonly agent: string;
   readonly steps: readonly RecoveryStep[];
 }
 
+/** A site that did not answer, or one attempt: left where it is, followed, or held (docs/recovery.md). */
 export type RecoveryStep =
   | { readonly site: string; readonly outcome: 'unreachable'; readonly message: string }
   | (RecoveryAttempt & { readonly outcome: 'left' })

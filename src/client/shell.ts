@@ -20,6 +20,7 @@ import { shellQuote } from '../util/shell-quote.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser } from './types.ts';
 
+/** Beside which job a shell runs, and what it is connected to. */
 export interface ShellRequest {
   readonly id: JobId;
   /** A shell command line; without it, a shell that reads `stdin`. */

@@ -24,6 +24,7 @@ export interface Selection {
   readonly all?: boolean;
 }
 
+/** Which agent `Gryphus.open()` opens, and what it may start for it. */
 export interface OpenOptions {
   /** State and configuration in one directory, like $GRYPHUS_HOME; default: the environment's, or XDG's. */
   readonly home?: string;
@@ -81,6 +82,7 @@ export interface ClusterView {
   readonly totals: Totals;
 }
 
+/** What can be done to jobs, with HTCondor's meaning. */
 export type Action = 'hold' | 'release' | 'remove';
 
 export interface ActionRequest extends Selection {
@@ -110,6 +112,7 @@ export interface WaitRequest extends Selections {
   readonly signal?: AbortSignal;
 }
 
+/** Which stream of which job is read. The bytes are those that the program wrote, in order, each once. */
 export interface TailRequest {
   readonly id: JobId;
   readonly stream?: 'stdout' | 'stderr';
@@ -135,6 +138,7 @@ export interface Why {
   readonly suggestions: readonly string[];
 }
 
+/** A configured site: its connection, and how many of our jobs are where. */
 export interface SiteStatus {
   readonly name: string;
   readonly url: string;
@@ -157,6 +161,7 @@ export interface SiteStatus {
 
 export type { CheckStep } from '../site-check/steps.ts';
 
+/** Something that a site holds and the queue does not know: an attempt of this agent, or another agent's jobs. */
 export type AuditEntry = AuditedAttempt | OtherAgents;
 
 /** What other agents have at the site: agents of another machine, or of a queue that was lost. */
@@ -172,6 +177,10 @@ export interface OtherAgents {
   readonly newest?: number;
 }
 
+/**
+ * An attempt of this agent at a site without a job in the queue (`site-only`), or known to the site's batch system
+ * only (`queue-only`).
+ */
 export interface AuditedAttempt {
   readonly key: string;
   readonly where: 'site-only' | 'queue-only';
@@ -181,6 +190,7 @@ export interface AuditedAttempt {
   readonly unadoptable?: string;
 }
 
+/** The daemons of an agent, as seen without starting any. */
 export interface DaemonStatus {
   readonly running: boolean;
   readonly pid?: number;

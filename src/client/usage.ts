@@ -3,6 +3,7 @@ import { newUsage, UsageFiles } from '../queue/usage-files.ts';
 import { sumOfMachines } from '../queue/usage-machines.ts';
 import type { History } from '../queue/history-types.ts';
 
+/** What the sums of a usage report are for. */
 export type UsageBy = 'owner' | 'site' | 'month' | 'batch';
 
 /** What jobs used, for one owner, site, month or batch, or all. */
@@ -41,6 +42,7 @@ export interface MachineUsage {
   readonly suspended: number;
 }
 
+/** What the jobs that ended in a period used, and what the daemons spent for them. */
 export interface UsageReport {
   /** The first and last day, `2026-11-24`. */
   readonly from: string;

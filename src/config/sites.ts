@@ -101,6 +101,7 @@ export interface SiteLimits {
   readonly pollMax: number;
 }
 
+/** A site as `sites/NAME.toml` describes it, checked, with its defaults (docs/configuration.md). */
 export interface SiteRecord {
   readonly name: string;
   readonly url: string;

@@ -9,6 +9,7 @@ import type { Watched } from './watch/model.ts';
 import { openCaDirectory } from './x509/ca-directory.ts';
 import type { Credential } from './x509/proxy-file.ts';
 
+/** Whether a credential was renewed, and how it is now. */
 export type Renewed =
   | { readonly ok: true; readonly now: Watched }
   /** One sentence that never includes the renewer's output. */

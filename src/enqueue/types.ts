@@ -1,3 +1,4 @@
+/** A submit description or a batch script, and what the command line adds to it. */
 export interface SubmitRequest {
   /** The submit description. */
   readonly text: string;
@@ -43,12 +44,14 @@ export interface ScriptRequest {
   readonly name?: string;
 }
 
+/** Something in a submit description that has no effect, or not the expected one. */
 export interface Warning {
   /** 1-based; absent if no line is at fault. */
   readonly line?: number;
   readonly message: string;
 }
 
+/** A cluster that is on disk in the queue. */
 export interface Submitted {
   readonly cluster: number;
   /** Procs in the queue now; with late materialization, fewer than `total`. */
@@ -60,6 +63,7 @@ export interface Submitted {
 /** A job's attributes as in the queue: name → ClassAd expression text in the old syntax (strings are quoted). */
 export type AdText = Readonly<Record<string, string>>;
 
+/** What a submit would do; nothing is written. */
 export interface DryRun {
   /** For the ads read so far. */
   readonly warnings: readonly Warning[];

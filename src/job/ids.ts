@@ -18,6 +18,7 @@ export interface AttemptId extends JobId {
 const JOB_ID = /^(\d{1,15})\.(\d{1,15})$/;
 const KEY = /^([A-Za-z0-9_-]{1,64})\.(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/;
 
+/** A job's id as text: `12.3`. */
 export function formatJobId(id: JobId): string {
   return `${id.cluster}.${id.proc}`;
 }

@@ -4,6 +4,7 @@
  */
 export type Work = 'nothing' | 'prepare' | 'commit' | 'watch' | 'fetch' | 'decide' | 'forget' | 'cancel';
 
+/** What moves a job from one state to the next. */
 export type LifeEvent =
   | 'take' // the GridManager gives the job to a site, under a new attempt
   | 'granted' // a candidate (candidate-life.ts) was the first to ask for leave to start and becomes the job's attempt
@@ -29,6 +30,7 @@ export type LifeEvent =
   | 'release'
   | 'remove';
 
+/** A job's state, finer than HTCondor's JobStatus; `LIFE` has what each shows as. */
 export type State =
   | 'idle'
   | 'preparing'
@@ -83,6 +85,10 @@ const atTheSite = {
   takeback: 'withdrawing',
 } as const satisfies Partial<Record<LifeEvent, State>>;
 
+/**
+ * The table of the life of a job (docs/life-of-a-job.md): for each state its work, what it shows as, and where events
+ * lead.
+ */
 export const LIFE: Readonly<Record<State, StateRow>> = {
   idle: {
     does: 'nothing',

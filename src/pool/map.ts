@@ -27,6 +27,7 @@ export interface PoolTask<T> {
   readonly refused?: string;
 }
 
+/** How one task of a map ended; `of` is what the task was made of. */
 export interface MapResult<T> {
   readonly of: T;
   /** Counts from 0 in the order of the input. */

@@ -104,6 +104,7 @@ const WAYS = z.object({
   came: z.object({ connection: z.number(), mailbox: z.number() }).exactOptional(),
   at: z.number(),
 });
+/** How workers of a site were seen to reach the agent, and when. */
 export type SiteWaysView = Readonly<z.infer<typeof WAYS>>;
 /** How workers of a site reach the agent, as found when it last had some; by the site's name. */
 export const SITE_WAYS = new Table('site-ways', WAYS);

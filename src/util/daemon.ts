@@ -9,6 +9,7 @@ const BUILD = z.object({
   /** When it was built (ISO 8601); '' if it runs from source. */
   built: z.string(),
 });
+/** Which build a program is: its version, and when it was built. */
 export type Build = z.infer<typeof BUILD>;
 
 /** A daemon's own record. `since`: Unix milliseconds; `build`: the Scheduler's, as the others are its children. */

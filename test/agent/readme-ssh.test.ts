@@ -18,13 +18,7 @@ describe.skipIf(skipWithoutSlurm())("the README's sites", () => {
   beforeAll(async () => {
     slurm = await startSlurm({ nodes: 1, cpus: 2 });
     const bin = join(slurm.dir, 'bin');
-    sshd = await startSshd({
-      config: [
-        `SetEnv ${Object.entries(slurm.env)
-          .map(([name, value]) => `${name}=${value}`)
-          .join(' ')}`,
-      ],
-    });
+    sshd = await startSshd({ env: slurm.env });
     agent = new TestAgent({ HOME: sshd.clientHome });
     mkdirSync(bin, { recursive: true });
     symlinkSync(CLI, join(bin, 'gryphus'));

@@ -85,6 +85,7 @@ const poolOwner = z.strictObject({
   /** Jobs and tasks that are waiting for a slot. */
   waiting: count,
 });
+/** An owner of the pool's jobs: its priority, and what it uses and has used. */
 export type PoolOwner = Read<typeof poolOwner>;
 
 /** What condor_userprio can set of an owner; `reset` without `owner`: of all. */

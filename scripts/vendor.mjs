@@ -1,0 +1,137 @@
+// The packages that the built program needs, each in one file of dist/vendor/: an installation is small, needs no registry, and
+// is what was tested. ssh2 alone stays a dependency: its faster native part is optional, and is compiled where it can be.
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { build, transform } from 'esbuild';
+import { noticesOf } from './notices.mjs';
+
+/** How a package's file is made: from an ES module, or from a CommonJS one, whose names Node has to find in the text. */
+const PACKAGES = {
+  zod: 'esm',
+  'smol-toml': 'esm',
+  bullmq: 'cjs',
+  ioredis: 'cjs',
+  'node-forge': 'cjs',
+  nodemailer: 'cjs',
+  'basic-ftp': 'cjs',
+  pino: 'cjs',
+};
+const NAMES = Object.keys(PACKAGES);
+/** The specifier in an import, an export or an import() of what the compiler wrote. */
+const SPECIFIER = new RegExp(`(\\bfrom |\\bimport\\()(['"])(${NAMES.join('|')})\\2`, 'g');
+
+/** In a bundle of `dist/NAME/`: these packages are not bundled but loaded from their own files when they are used. */
+export function externals(names) {
+  return {
+    name: 'vendored',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: new RegExp(`^(${names.join('|')})$`) }, ({ path }) => ({
+        path: `../vendor/${path}.js`,
+        external: true,
+      })),
+  };
+}
+
+/** Zod's messages in fifty languages are not needed. */
+export const englishOnly = {
+  name: 'english-only',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/zod\/v4\/locales\/index\.js$/ }, ({ path }) => ({
+      contents: "export { default as en } from './en.js';",
+      resolveDir: dirname(path),
+    })),
+};
+
+/** Writes dist/vendor/, and makes the compiled modules import from there. */
+export async function vendor(dist, root) {
+  const dir = join(dist, 'vendor');
+  const inputs = {};
+  for (const [name, kind] of Object.entries(PACKAGES)) {
+    const { metafile } = await build({
+      stdin: { contents: entry(name, kind), resolveDir: root, sourcefile: `${name}.js` },
+      outfile: join(dir, `${name}.js`),
+      bundle: true,
+      platform: 'node',
+      target: 'node20',
+      format: 'cjs',
+      minify: true,
+      keepNames: true,
+      legalComments: 'none',
+      logLevel: 'warning',
+      absWorkingDir: root,
+      metafile: true,
+      define: { 'import.meta.url': 'ownUrl' },
+      banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
+      // msgpackr's native part is optional.
+      external: ['msgpackr-extract'],
+      plugins: [apartFrom(name), englishOnly],
+      ...(await nodeNames(name, kind)),
+    });
+    Object.assign(inputs, metafile.inputs);
+  }
+  writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
+  writeFileSync(join(dir, 'NOTICES.txt'), noticesOf({ inputs }, root));
+  vendorTypes(dir, root);
+  useVendored(dist);
+}
+
+/** What the library's own types are made of: Zod's; a Redis connection is opaque. */
+function vendorTypes(dir, root) {
+  for (const part of ['classic', 'core']) {
+    const from = join(root, 'node_modules/zod/v4', part);
+    mkdirSync(join(dir, 'zod', part), { recursive: true });
+    for (const name of readdirSync(from).filter((one) => one.endsWith('.d.ts')))
+      copyFileSync(join(from, name), join(dir, 'zod', part, name));
+  }
+  mkdirSync(join(dir, 'zod/locales'));
+  writeFileSync(join(dir, 'zod/locales/index.d.ts'), 'export {};\n');
+  writeFileSync(join(dir, 'zod.d.ts'), "export * from './zod/classic/external.js';\n");
+  writeFileSync(join(dir, 'ioredis.d.ts'), 'export declare class Redis {\n  #connection: unknown;\n}\n');
+}
+
+const entry = (name, kind) =>
+  kind === 'esm' ? `export * from ${JSON.stringify(name)};` : `module.exports = require(${JSON.stringify(name)});`;
+
+/** Dead code, from which Node knows the names of a CommonJS module; esbuild writes its own after an ES module. */
+async function nodeNames(name, kind) {
+  if (kind === 'esm') return {};
+  const names = Object.keys(await import(name)).filter((one) => /^[A-Za-z_$][\w$]*$/.test(one) && one !== 'default');
+  return { footer: { js: `0 && (module.exports = { ${names.join(', ')} });` } };
+}
+
+/** A package that another one uses stays in its own file: there is one of each in a process. */
+function apartFrom(own) {
+  return {
+    name: 'apart',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: new RegExp(`^(${NAMES.filter((one) => one !== own).join('|')})$`) }, ({ path }) => ({
+        path: `./${path}.js`,
+        external: true,
+      })),
+  };
+}
+
+/** The compiled modules of the sources, and their types. */
+const modules = (dist) =>
+  readdirSync(dist, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|bin)\//.test(name))
+    .map((name) => join(dist, name));
+
+/** For a package: an installation needs no comments in the compiled modules. */
+export async function withoutComments(dist) {
+  for (const file of modules(dist).filter((name) => name.endsWith('.js'))) {
+    const { code } = await transform(readFileSync(file, 'utf8'), { target: 'node20', legalComments: 'none' });
+    writeFileSync(file, code);
+  }
+}
+
+function useVendored(dist) {
+  for (const file of modules(dist)) {
+    const text = readFileSync(file, 'utf8');
+    const up = relative(dirname(file), join(dist, 'vendor')).replaceAll('\\', '/');
+    const own = text.replaceAll(SPECIFIER, (_, before, quote, of) => {
+      return `${before}${quote}${up.startsWith('.') ? up : `./${up}`}/${of}.js${quote}`;
+    });
+    if (own !== text) writeFileSync(file, own);
+  }
+}

@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TestAgent } from '../agent/agent.ts';
+import { readmeBlocks } from '../readme.ts';
+import { removeTree } from '../remove-tree.ts';
+import { SLOW } from '../slow.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const MB = 1_000_000;
+/** The package itself, and all that an installation brings. */
+const LIMITS = { own: 13 * MB, all: 16 * MB };
+const NODES = ['20.20.2', '22', '24'];
+const blocks = [...readmeBlocks('ts', 'docs/library.md').values()].flat();
+
+const npm = (cwd: string, ...args: string[]) => spawnSync('npm', args, { cwd, encoding: 'utf8' });
+
+function npmOk(cwd: string, ...args: string[]): void {
+  const { status, stderr } = npm(cwd, ...args);
+  if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stderr}`);
+}
+
+/** The sum of the files' sizes below a directory, in bytes. */
+function bytes(dir: string): number {
+  return readdirSync(dir, { recursive: true, encoding: 'utf8' })
+    .map((name) => statSync(join(dir, name), { throwIfNoEntry: false }))
+    .reduce((sum, one) => sum + (one?.isFile() ? one.size : 0), 0);
+}
+
+/** Slow, and only where packages can be fetched. */
+function skipped(): boolean {
+  if (!SLOW) return true;
+  if (npm('/', 'ping').status === 0) return false;
+  process.stderr.write('Tests of the installed package are left out: the package registry is not reachable.\n');
+  return true;
+}
+
+describe.skipIf(skipped())('a fresh project with the packed package', { timeout: 300_000 }, () => {
+  let dir: string;
+  let agent: TestAgent;
+  beforeAll(async () => {
+    dir = mkdtempSync('/tmp/gpk-');
+    npmOk(ROOT, 'pack', '--ignore-scripts', '--pack-destination', dir);
+    const [tarball = ''] = readdirSync(dir);
+    writeFileSync(join(dir, 'package.json'), '{ "type": "module" }\n');
+    npmOk(dir, 'install', '--ignore-scripts', '--no-audit', '--no-fund', `./${tarball}`);
+    agent = new TestAgent({}, join(dir, 'node_modules/gryphus/dist/bin/gryphus.js'));
+  }, 300_000);
+  afterAll(async () => {
+    await agent.end();
+    await removeTree(dir);
+  });
+
+  function run(program: string, args: readonly string[]) {
+    const { status, stdout, stderr } = spawnSync(program, args, { cwd: dir, env: agent.env, encoding: 'utf8' });
+    return { status, stdout, stderr };
+  }
+
+  it('is small, and needs no compiler', async () => {
+    expect(bytes(join(dir, 'node_modules/gryphus'))).toBeLessThan(LIMITS.own);
+    expect(bytes(join(dir, 'node_modules'))).toBeLessThan(LIMITS.all);
+    expect(await agent.ok('--version')).toMatch(/^gryphus\/\d/);
+    expect(await agent.ok('run', '--', 'echo', 'works')).toBe('works\n');
+  });
+
+  it('compiles the examples of the page against the types alone', () => {
+    expect(blocks.length).toBeGreaterThan(3);
+    mkdirSync(join(dir, 'node_modules/@types'), { recursive: true });
+    for (const name of ['@types/node', 'undici-types'])
+      symlinkSync(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name));
+    const files = blocks.map((text, at) => {
+      writeFileSync(join(dir, `example${at}.ts`), text);
+      return `example${at}.ts`;
+    });
+    // What comes from a type of Zod's is no `any`.
+    writeFileSync(
+      join(dir, 'typed.ts'),
+      `import type { PoolOwner } from 'gryphus';\nexport const one: PoolOwner = 1;\n`,
+    );
+    const options = ['--noEmit', '--strict', '--target', 'es2023', '--module', 'nodenext', '--types', 'node'];
+    const tsc = join(ROOT, 'node_modules/.bin/tsc');
+    expect(run(tsc, [...options, ...files])).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(run(tsc, [...options, 'typed.ts']).stdout).toMatch(/typed\.ts.*error TS2322/);
+  });
+
+  it('runs the examples of the page', () => {
+    const said = blocks.map((text, at) => {
+      // The examples have no types in their text.
+      writeFileSync(join(dir, `run${at}.mjs`), text);
+      const { status, stdout, stderr } = run(process.execPath, [`run${at}.mjs`]);
+      expect({ status, stderr }, text).toEqual({ status: 0, stderr: '' });
+      return stdout;
+    });
+    expect(said[0]).toBe('0\n');
+    expect(said[1]).toMatch(/(\d+\.\d has ended\n){3}/);
+    expect(said[2]?.split('\n').toSorted().join(' ').trim()).toBe('1 1 2 4 3 9');
+    expect(said[3]).toMatch(/^bad-input .*queue 0/);
+  });
+
+  it.each(NODES)('works in Node %s, imported and required', (version) => {
+    const place = join(dir, `node-${version}`);
+    mkdirSync(place);
+    npmOk(place, 'install', '--prefix', place, '--no-audit', '--no-fund', `node-linux-${process.arch}@${version}`);
+    const node = join(place, `node_modules/node-linux-${process.arch}/bin/node`);
+    const use = `(async () => {
+      const gryphus = await Gryphus.open();
+      const { cluster } = await gryphus.submit({ text: 'executable = /bin/true\\ntransfer_executable = false\\nqueue' });
+      console.log(await gryphus.wait({ clusters: [cluster] }));
+      await gryphus.close();
+    })();\n`;
+    writeFileSync(join(dir, 'own.mjs'), `import { Gryphus } from 'gryphus';\n${use}`);
+    writeFileSync(join(dir, 'own.cjs'), `const { Gryphus } = require('gryphus');\n${use}`);
+    for (const file of ['own.mjs', 'own.cjs'])
+      expect(run(node, [file]), file).toEqual({ status: 0, stdout: 'true\n', stderr: '' });
+  });
+});
