@@ -41,8 +41,10 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     client:
       'job submit user-log site backends config credentials credentials/inventory credentials/x509 notify queue staging transport open-site site-check enqueue dag broker',
     index: 'job batch-script user-log backends config credentials queue client',
+    // The live page: a server over the API.
+    web: 'job user-log config index',
     // The command line: the API, and what has no state.
-    commands: 'job classad user-log index',
+    commands: 'job classad user-log index web',
     bin: 'commands',
   },
   beside: {
@@ -99,6 +101,7 @@ const OWNED: Readonly<Record<string, readonly string[]>> = {
   '@oclif/core': ['commands', 'bin'],
   'node-forge': ['credentials'],
   nodemailer: ['notify'],
+  fastify: ['web'],
 };
 
 const SRC = resolve(import.meta.dirname, '../src');

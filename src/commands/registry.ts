@@ -49,6 +49,7 @@ import { Up } from './up.ts';
 import { Wait } from './wait.ts';
 import { Usage } from './usage.ts';
 import { Userprio } from './userprio.ts';
+import { WebCommand } from './web.ts';
 import { WhyCommand } from './why.ts';
 
 export { GryphusHelp } from './help.ts';
@@ -79,6 +80,7 @@ export const COMMANDS = {
   top: Top,
   usage: Usage,
   userprio: Userprio,
+  web: WebCommand,
   vacate: Vacate,
   suspend: Suspend,
   continue: Continue,

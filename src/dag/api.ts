@@ -34,6 +34,7 @@ export { managerProgram, withEnvironment } from './subdag.ts';
 export { subdagCycles } from './subdag-cycles.ts';
 export { type DagOrder, limitsOfDescription, orderArguments, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
+export { type Picture, pictureOf } from './draw/picture.ts';
 export { drawSvg } from './draw/svg.ts';
 export { type LintFiles, lintDag } from './lint.ts';
 export { type DagProgress, progressOf } from './progress.ts';
