@@ -31,7 +31,10 @@ function submitWork() {
   writeFileSync(join(dir, 'fit.sub'), job('batch_name = fit-2026\nrequest_memory = 64\nqueue 24'));
   writeFileSync(join(dir, 'big.sub'), job('batch_name = big-memory\nrequest_memory = 900G\nqueue 6'));
   writeFileSync(join(dir, 'held.sub'), job('batch_name = needs-a-look\nhold = true\nqueue 4'));
-  writeFileSync(join(dir, 'node.sub'), 'executable = /bin/sleep\narguments = 4\ntransfer_executable = false\nlog = n.log\nqueue\n');
+  writeFileSync(
+    join(dir, 'node.sub'),
+    'executable = /bin/sleep\narguments = 4\ntransfer_executable = false\nlog = n.log\nqueue\n',
+  );
   const nodes = ['prepare', ...Array.from({ length: 6 }, (_, i) => `fit_${i}`), 'merge', 'plot', 'report'];
   const fits = nodes.filter((name) => name.startsWith('fit_')).join(' ');
   const lines = nodes.map((name) => `JOB ${name} node.sub`);

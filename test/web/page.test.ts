@@ -136,5 +136,10 @@ it('made no error in the browser, and ends with the agent', async () => {
   const own = complaints.filter((text) => !/ERR_CONNECTION_REFUSED|Failed to load resource/.test(text));
   expect(own).toEqual([]);
   await agent.ok('down');
-  await until('the end of the server', () => status('/', { host: new URL(base).host }).then(() => undefined, () => true));
+  await until('the end of the server', () =>
+    status('/', { host: new URL(base).host }).then(
+      () => undefined,
+      () => true,
+    ),
+  );
 });
