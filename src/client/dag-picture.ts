@@ -1,4 +1,4 @@
-import { type DagGraph, nameOf, pictureOf, type ReplayedDag, STATUS_NAMES } from '../dag/api.ts';
+import { type DagGraph, nameOf, pictureOf, type ReplayedDag, STATUS, type Status, STATUS_NAMES } from '../dag/api.ts';
 
 export interface PictureWish {
   /** Only this node and what stands within `steps` of it, node by node. */
@@ -92,9 +92,17 @@ function neighbourhood(dag: DagGraph, now: Uint8Array, name: string, steps: numb
 function boxOf(dag: DagGraph, now: Uint8Array, label: string, level: number, nodes: readonly number[]): PictureBox {
   const states: Record<string, number> = {};
   for (const node of nodes) {
-    const name = (STATUS_NAMES[now[node] ?? 0] ?? 'STATUS_NOT_READY').slice('STATUS_'.length).toLowerCase();
+    const name = STATUS_NAMES[stateOf(dag, now, node)].slice('STATUS_'.length).toLowerCase();
     states[name] = (states[name] ?? 0) + 1;
   }
   const named = nodes.slice(0, MOST_NAMED).map((node) => nameOf(dag, node));
   return { label, level, count: nodes.length, nodes: named, states };
+}
+
+/** DAGMan also calls a node ready that waits for its parents. */
+function stateOf(dag: DagGraph, now: Uint8Array, node: number): Status {
+  const status = now[node] as Status;
+  const { parentStart, parentList } = dag.edges;
+  const parents = parentList.subarray(parentStart[node], parentStart[node + 1]);
+  return status === STATUS.ready && parents.some((parent) => now[parent] !== STATUS.done) ? STATUS.notReady : status;
 }

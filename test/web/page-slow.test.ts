@@ -50,12 +50,12 @@ describe.skipIf(!SLOW)('the page', () => {
 
   beforeAll(async () => {
     agent = new TestAgent();
-    agent.file('node.sub', 'executable = /bin/sleep\narguments = 1\ntransfer_executable = false\nqueue\n');
+    agent.file('node.sub', 'executable = /bin/sleep\narguments = 600\ntransfer_executable = false\nqueue\n');
     agent.file('d.dag', 'JOB a node.sub\nJOB b node.sub\nJOB c node.sub\nPARENT a CHILD b c\n');
     await agent.submit('executable = /bin/sleep\narguments = 900\ntransfer_executable = false\noutput = o\nqueue');
     await agent.ok('dag', 'submit', 'd.dag');
     browser = await startBrowser();
-    ({ page, base } = await openPage(agent, browser));
+    ({ page, base } = await openPage(agent, await browser.newContext()));
   });
   afterAll(async () => {
     await browser.close();
@@ -80,7 +80,10 @@ describe.skipIf(!SLOW)('the page', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Around a node' }).waitFor();
     await page.getByRole('button', { name: 'Whole DAG' }).click();
-    await page.getByText(/3 of 3 nodes done/).waitFor();
+    await page.getByRole('button', { name: 'Halt' }).click();
+    await page.getByText('Halted. 0 of 3 nodes done', { exact: false }).waitFor();
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.getByText(/^0 of 3 nodes done/).waitFor();
   });
 
   it('fits a window of 360 pixels', async () => {

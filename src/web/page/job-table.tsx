@@ -89,8 +89,7 @@ export function JobTable({
   );
   const now = useNow();
   const scroller = useRef<HTMLDivElement>(null);
-  const last = useRef<{ offset: number; table: Table } | undefined>(undefined);
-  const found = last.current?.table.found ?? 0;
+  const [found, setFound] = useState(0);
   const full = found * ROW_HEIGHT;
   const drawn = Math.min(full, TALLEST);
   const first = Math.max(0, Math.floor((top * full) / Math.max(1, drawn) / ROW_HEIGHT));
@@ -108,7 +107,9 @@ export function JobTable({
     offset,
     table: await get<Table>(`/jobs?${query.toString()}`, signal),
   }));
-  if (data) last.current = data;
+  useEffect(() => {
+    if (data) setFound(data.table.found);
+  }, [data]);
   useEffect(() => {
     const { current } = scroller;
     if (!current) return undefined;
