@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 import { SLOW } from '../slow.ts';
-import { addressOf, openPage, startBrowser } from './page.ts';
+import { addressOf, keyOf, openPage, startBrowser } from './page.ts';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const VIEWS = ['', 'jobs', 'job/1.0', 'dags', 'dag/2', 'sites', 'pool', 'credentials', 'events'];
@@ -91,7 +91,7 @@ describe.skipIf(!SLOW)('the page', () => {
     for (const view of VIEWS) {
       await page.goto(`${base}/#/${view}`);
       await page.locator('main *').first().waitFor();
-      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      const wide = await page.evaluate('document.documentElement.scrollWidth');
       expect(wide, view).toBeLessThanOrEqual(360);
     }
     await page.setViewportSize({ width: 1280, height: 800 });
@@ -108,20 +108,18 @@ describe.skipIf(!SLOW)('the page', () => {
       ['release', 'idle'],
       ['hold', 'held'],
     ] as const) {
-      const drawn = page.evaluate((wanted) => {
-        const sign = { held: '■', idle: '○' }[wanted];
-        return new Promise<number>((resolve) => {
-          const look = () =>
-            document.querySelector('tr[data-job="1.0"] .state')?.textContent?.includes(sign)
-              ? resolve(Date.now())
-              : requestAnimationFrame(look);
-          look();
-        });
-      }, state);
+      const sign = { held: '■', idle: '○' }[state];
+      const drawn = page.evaluate(`new Promise((resolve) => {
+        const look = () =>
+          document.querySelector('tr[data-job="1.0"] .state')?.textContent.includes('${sign}')
+            ? resolve(Date.now())
+            : requestAnimationFrame(look);
+        look();
+      })`);
       await agent.ok(words, '1.0');
-      const at = await drawn;
+      const at = Number(await drawn);
       const events = (await (
-        await page.request.get(`${base}/api/v1/events`, { headers: await keyed(page) })
+        await page.request.get(`${base}/api/v1/events`, { headers: { 'x-gryphus-key': await keyOf(page) } })
       ).json()) as {
         at: number;
         job?: string;
@@ -191,8 +189,3 @@ describe.skipIf(!SLOW)('the page', () => {
     await until('the removal', async () => ((await agent.ads(1))[0]?.['JobStatus'] === 3 ? true : undefined));
   });
 });
-
-/** The header that proves the page, taken from its storage. */
-async function keyed(page: Page): Promise<Record<string, string>> {
-  return { 'x-gryphus-key': await page.evaluate(() => localStorage.getItem('gryphus-key') ?? '') };
-}

@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
-import { addressOf, openPage, startBrowser } from './page.ts';
+import { addressOf, keyOf, openPage, startBrowser } from './page.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>\u202egnp.exe';
 let agent: TestAgent;
@@ -84,7 +84,7 @@ it('shows the error of a constraint in place', async () => {
 it('gives nothing without the cookie and the key, or to another host or origin', async () => {
   const session = await page.context().cookies();
   const cookie = `gryphus=${session.find(({ name }) => name === 'gryphus')?.value}`;
-  const key = await page.evaluate(() => localStorage.getItem('gryphus-key') ?? '');
+  const key = await keyOf(page);
   const { host } = new URL(base);
   const good = { host, cookie, 'x-gryphus-key': key };
   expect(session[0]).toMatchObject({ httpOnly: true, sameSite: 'Strict' });

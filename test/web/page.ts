@@ -29,3 +29,8 @@ export async function openPage(
   await page.goto(`${origin}/#/${view}`);
   return { page, complaints, base: origin };
 }
+
+/** What the page proves itself with besides its cookie. */
+export async function keyOf(page: Page): Promise<string> {
+  return String(await page.evaluate('localStorage.getItem("gryphus-key")'));
+}

@@ -36,7 +36,10 @@ export function Chart({
       height,
       cursor: { y: false },
       legend: { live: true },
-      axes: [{ ...axis, space: 90, values: (_u, times) => times.map(when) }, { ...axis, size: 60 }],
+      axes: [
+        { ...axis, space: 90, values: (_u, times) => times.map(when) },
+        { ...axis, size: 60 },
+      ],
       scales: { y: { range: (_u, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
       series: [
         { label: 'time', value: (_u, time) => (time === null ? '–' : when(time)) },
