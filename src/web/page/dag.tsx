@@ -223,7 +223,7 @@ function Graph({
               class={`box node-${worst} ${chosen !== undefined && box.nodes[0] === chosen ? 'centre' : ''}`}
               transform={`translate(${place.x},${place.y})`}
               role="button"
-              tabIndex={0}
+              tabindex={0}
               aria-label={about}
               onClick={() => pick(box)}
               onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ') && (event.preventDefault(), pick(box))}
