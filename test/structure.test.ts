@@ -246,12 +246,17 @@ const RETIRED: Readonly<Record<string, string>> = {
   judge: 'classify',
 };
 
+/** Where a word is one of a format that is not ours: OpenMetrics' type of a metric. */
+const FOREIGN = new Set(['web/metrics.ts: gauge']);
+
 it('words that were given up do not come back', () => {
   const back = files.flatMap((file) => {
     const parts = `${file}\n${readFileSync(join(SRC, file), 'utf8')}`.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
     const found = new Set(parts.map((part) => part.toLowerCase()));
     return Object.entries(RETIRED).flatMap(([word, instead]) =>
-      found.has(word) || found.has(`${word}s`) ? [`${file}: ${word} (say: ${instead})`] : [],
+      (found.has(word) || found.has(`${word}s`)) && !FOREIGN.has(`${file}: ${word}`)
+        ? [`${file}: ${word} (say: ${instead})`]
+        : [],
     );
   });
   expect(back).toEqual([]);

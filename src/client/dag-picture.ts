@@ -34,8 +34,10 @@ const MOST_NAMED = 50;
 /** Neighbours drawn node by node. */
 const MOST_AROUND = 200;
 
-export function pictureOfDag({ dag, status }: ReplayedDag, { around, steps = 1 }: PictureWish = {}): DagPicture {
-  const now = status();
+/** Node by node if there are few, folded by level and category if there are many. */
+export function pictureOfDag(replayed: ReplayedDag, { around, steps = 1 }: PictureWish = {}): DagPicture {
+  const { dag } = replayed;
+  const now = replayed.status();
   if (around !== undefined) return neighbourhood(dag, now, around, steps);
   const { boxes, lines, grouped } = pictureOf(dag);
   return {

@@ -22,7 +22,12 @@ export function dagOf({
   progress,
 }: DagStatus): z.infer<typeof DAG> {
   return {
-    ...{ cluster, files: [...files], directory, batchName, manager, submitted },
+    cluster,
+    files: [...files],
+    directory,
+    batchName,
+    manager,
+    submitted,
     ...(exitCode === undefined ? {} : { exitCode }),
     ...(progress === undefined
       ? {}
@@ -56,12 +61,18 @@ export async function pictureOf(
     (await web.gryphus.dags()).picture(name, { steps, ...(around === undefined ? {} : { around }) }),
   );
   const { boxes, lines, grouped, size, left }: DagPicture = picture ?? {
-    ...{ boxes: [], lines: [], grouped: false, size: 0, left: 0 },
+    boxes: [],
+    lines: [],
+    grouped: false,
+    size: 0,
+    left: 0,
   };
   return {
     boxes: boxes.map((box) => ({ ...box, nodes: [...box.nodes], states: { ...box.states } })),
     lines: [...lines],
-    ...{ grouped, size, left },
+    grouped,
+    size,
+    left,
   };
 }
 

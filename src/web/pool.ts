@@ -24,8 +24,15 @@ async function look({ gryphus }: Web): Promise<Pool> {
       inUse,
     })),
     pilots: pilots.map(({ job, site, is, cores, busy, age, host, left, message }) => ({
-      ...{ job, site, is, cores, busy, age },
-      ...{ host, left, message },
+      job,
+      site,
+      is,
+      cores,
+      busy,
+      age,
+      host,
+      left,
+      message,
     })),
     failures: [...failures].flatMap(([site, all]) => all.map(({ at, message }) => ({ site, at, message }))),
   };

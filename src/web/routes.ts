@@ -48,16 +48,25 @@ const JOBS: readonly Route[] = [
       const dags = new Set((await dagsOf(web)).map(({ cluster }) => cluster));
       return {
         all: batches.length,
-        batches: batches.slice(offset, offset + limit).map(({ first, last, counted, bare: _, ...rest }) => {
-          const dag = [...counted].find((cluster) => dags.has(cluster));
-          return {
-            ...rest,
-            first: nameOf(first),
-            last: nameOf(last),
-            clusters: [...counted],
-            ...(dag === undefined ? {} : { dag }),
-          };
-        }),
+        batches: batches
+          .slice(offset, offset + limit)
+          .map(({ owner, name, submitted, done, total, running, idle, held, first, last, counted }) => {
+            const dag = [...counted].find((cluster) => dags.has(cluster));
+            return {
+              owner,
+              name,
+              submitted,
+              done,
+              total,
+              running,
+              idle,
+              held,
+              first: nameOf(first),
+              last: nameOf(last),
+              clusters: [...counted],
+              ...(dag === undefined ? {} : { dag }),
+            };
+          }),
       };
     },
   }),

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Acted, type ActionName, ApiError, type Choice, type Plan, post } from './api.ts';
+import { type Acted, type ActionName, ApiError, type Choice, fieldOf, type Plan, post } from './api.ts';
 import { number } from './format.ts';
 import { Text, Wrong } from './parts.tsx';
 
@@ -69,8 +69,8 @@ export function ActionDialog({
         <form
           onSubmit={(event) => {
             event.preventDefault();
-            const data = new FormData(event.currentTarget);
-            const set = { name: String(data.get('name')), value: String(data.get('value')) };
+            const form = event.currentTarget;
+            const set = { name: fieldOf(form, 'name'), value: fieldOf(form, 'value') };
             setEdit(set);
             void look(set);
           }}

@@ -66,6 +66,12 @@ export async function ask(path: string, how: RequestInit = {}): Promise<Response
   throw new ApiError(response.status, said.message ?? `status ${response.status}`, said.suggestions ?? []);
 }
 
+/** What a form's field holds. */
+export function fieldOf(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === 'string' ? value : '';
+}
+
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await ask(path, signal ? { signal } : {})).json() as Promise<T>;
 }

@@ -75,7 +75,13 @@ function take(message: string): void {
   const event = field('event');
   lastId = field('id') ?? lastId;
   if (event === 'reset') tell(EVERYTHING);
-  if (event === 'change') tell(JSON.parse(field('data') ?? '{}') as Change);
+  if (event !== 'change') return;
+  const change: unknown = JSON.parse(field('data') ?? 'null');
+  if (isChange(change)) tell(change);
+}
+
+function isChange(value: unknown): value is Change {
+  return typeof value === 'object' && value !== null && 'clusters' in value && 'lines' in value;
 }
 
 function tell(change: Change): void {

@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { ApiError, ask, get, post, type Site } from './api.ts';
+import { ApiError, ask, fieldOf, get, post, type Site } from './api.ts';
 import { number, when } from './format.ts';
 import { useLive } from './live.ts';
 import { Empty, Grid, State, Text, Wrong } from './parts.tsx';
@@ -130,7 +130,7 @@ function Login({ site, close }: { readonly site: string; readonly close: () => v
   const answer = (event: SubmitEvent): void => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
-    const text = String(new FormData(form).get('answer'));
+    const text = fieldOf(form, 'answer');
     const asked = question?.ask ?? '';
     form.reset();
     setQuestion(undefined);
