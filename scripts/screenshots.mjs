@@ -19,8 +19,6 @@ const gryphus = (...words) =>
     encoding: 'utf8',
   });
 
-const SIZES = { wide: { width: 1280, height: 800 }, phone: { width: 360, height: 740 } };
-
 function submitWork() {
   writeFileSync(
     join(dir, 'fit.sh'),
@@ -50,7 +48,7 @@ try {
   const { origin } = new URL(address);
   submitWork();
   mkdirSync(into, { recursive: true });
-  const context = await browser.newContext({ viewport: SIZES.wide, colorScheme: 'light' });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: 'light' });
   const page = await context.newPage();
   await page.goto(address);
   const shoot = async (view, name, waitFor) => {
@@ -66,12 +64,6 @@ try {
   await shoot('dag/1', 'dag', 'Critical path');
   await page.waitForTimeout(15_000);
   await shoot('', 'overview', 'What needs you');
-  await shoot('pool', 'pool', 'Slots');
-  await shoot('sites', 'sites', 'Batch system');
-  await shoot('events', 'events', 'What');
-  await page.emulateMedia({ colorScheme: 'dark' });
-  await page.setViewportSize(SIZES.phone);
-  await shoot('', 'phone', 'What needs you');
 } finally {
   await browser.close();
   gryphus('down');
