@@ -67,6 +67,7 @@ async function make() {
     copyFileSync(join(root, 'src', file), target);
   }
   pruneTypes();
+  await bundlePage(join(fresh, 'web-page'));
   await bundle();
   await bundleWorker();
   await vendor(fresh, root);
@@ -93,6 +94,30 @@ function pruneTypes() {
   need(join(fresh, 'index.d.ts'));
   for (const name of readdirSync(fresh, { recursive: true, encoding: 'utf8' }))
     if (name.endsWith('.d.ts') && !needed.has(join(fresh, name))) rmSync(join(fresh, name));
+}
+
+/** The live page: src/web/page, in one file of each kind. */
+async function bundlePage(outdir) {
+  const page = join(root, 'src/web/page');
+  const { metafile } = await build({
+    entryPoints: [
+      { in: join(page, 'main.tsx'), out: 'app' },
+      { in: join(page, 'app.css'), out: 'app' },
+    ],
+    outdir,
+    metafile: true,
+    absWorkingDir: root,
+    bundle: true,
+    format: 'esm',
+    target: ['chrome110', 'firefox110', 'safari16.4'],
+    minify: true,
+    legalComments: 'none',
+    logLevel: 'warning',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+  });
+  writeFileSync(join(outdir, 'NOTICES.txt'), noticesOf(metafile, root));
+  for (const file of ['index.html', 'icon.svg']) copyFileSync(join(page, file), join(outdir, file));
 }
 
 /** What the bundles of the command line and the DAG manager have in common. */
@@ -157,6 +182,25 @@ async function bundle() {
     },
   });
   writeFileSync(join(fresh, 'dag-cli/NOTICES.txt'), noticesOf(dag.metafile, root));
+  // The page's server with its library, which nobody else needs; the API is the one beside it.
+  const web = await build({
+    ...common(),
+    entryPoints: [join(fresh, 'web/web-main.js')],
+    outfile: join(fresh, 'web-server/web-server.js'),
+    format: 'esm',
+    external: ['pino', 'zod'],
+    plugins: [{ name: 'shared-api', setup: shareApi }],
+    // Fastify's own checks by JSON schema; every request is checked by zod.
+    alias: {
+      '@fastify/ajv-compiler': join(root, 'scripts/no-compiler.cjs'),
+      '@fastify/fast-json-stringify-compiler': join(root, 'scripts/no-compiler.cjs'),
+    },
+    banner: {
+      js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
+    },
+  });
+  writeFileSync(join(fresh, 'web-server/NOTICES.txt'), noticesOf(web.metafile, root));
+  rmSync(join(fresh, 'web'), { recursive: true });
   writeFileSync(join(fresh, 'cli/registry.js'), "module.exports = require('./load.js');\n");
   writeFileSync(join(fresh, 'bin/package.json'), '{ "type": "commonjs" }\n');
   const bin = join(fresh, 'bin/gryphus.js');
@@ -219,6 +263,15 @@ async function bundleWorker() {
   });
   // It is sent as this one file.
   appendFileSync(outfile, `/*\n${noticesOf(metafile, root).replaceAll('*/', '* /')}*/\n`);
+}
+
+/** Modules outside dist/web/ are not bundled with it, but loaded from where they are. */
+function shareApi({ onResolve }) {
+  onResolve({ filter: /^\.\.\// }, ({ path, importer }) => {
+    const place = relative(fresh, join(dirname(importer), path));
+    if (importer.includes('node_modules') || place.startsWith('..') || place.startsWith('web/')) return undefined;
+    return { path: `../${place}`, external: true };
+  });
 }
 
 /** A bundled module still finds the files beside its own place in dist/; only the commands are where the bundle is. */

@@ -1,4 +1,5 @@
 export { Gryphus } from './client/gryphus.ts';
+export { type Batch, BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs } from './client/batches.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
 export { type SplitOption, splitOptions } from './batch-script/split.ts';
 export { isScript } from './batch-script/read.ts';
@@ -8,6 +9,7 @@ export type { SiteRecord } from './config/sites.ts';
 export type { FoundBatchSystem } from './backends/found.ts';
 export { BACKEND_NAMES, type BackendName } from './backends/registry.ts';
 export type { DagClient } from './client/dag.ts';
+export type { DagPicture, PictureBox } from './client/dag-picture.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
 export type { EventsRequest, EventWithCursor } from './client/news.ts';

@@ -42,8 +42,10 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     client:
       'backup job submit user-log site backends config credentials credentials/inventory credentials/x509 notify queue staging transport open-site site-check enqueue dag broker',
     index: 'backup job batch-script user-log backends config credentials queue client',
+    // The live page: a server over the API.
+    web: 'job user-log config index',
     // The command line: the API, and what has no state.
-    commands: 'job classad user-log index',
+    commands: 'job classad user-log index web',
     bin: 'commands',
   },
   beside: {
@@ -100,6 +102,7 @@ const OWNED: Readonly<Record<string, readonly string[]>> = {
   '@oclif/core': ['commands', 'bin'],
   'node-forge': ['credentials'],
   nodemailer: ['notify'],
+  fastify: ['web'],
 };
 
 const SRC = resolve(import.meta.dirname, '../src');
@@ -244,12 +247,17 @@ const RETIRED: Readonly<Record<string, string>> = {
   judge: 'classify',
 };
 
+/** Where a word is one of a format that is not ours: OpenMetrics' type of a metric. */
+const FOREIGN = new Set(['web/metrics.ts: gauge']);
+
 it('words that were given up do not come back', () => {
   const back = files.flatMap((file) => {
     const parts = `${file}\n${readFileSync(join(SRC, file), 'utf8')}`.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? [];
     const found = new Set(parts.map((part) => part.toLowerCase()));
     return Object.entries(RETIRED).flatMap(([word, instead]) =>
-      found.has(word) || found.has(`${word}s`) ? [`${file}: ${word} (say: ${instead})`] : [],
+      (found.has(word) || found.has(`${word}s`)) && !FOREIGN.has(`${file}: ${word}`)
+        ? [`${file}: ${word} (say: ${instead})`]
+        : [],
     );
   });
   expect(back).toEqual([]);

@@ -8,7 +8,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
-import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
+import { type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { runningScheduler } from './daemon.ts';
 import type { DaemonStatus, Totals } from './types.ts';
@@ -67,6 +67,9 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
       return undefined;
     throw thrown;
   });
+  // It goes first, or it would start the Scheduler again.
+  const web = daemonsOnDisk(paths).find(({ name }) => name === WEB);
+  if (web) await endProcess(web, PATIENCE_WITHOUT_QUEUE_MS);
   if (queue) {
     const scheduler = await runningScheduler(queue);
     if (scheduler) await endProcess(scheduler, PATIENCE_MS);

@@ -21,6 +21,7 @@ import { jobArguments } from '../submit/api.ts';
 import { firstOf } from '../util/first-of.ts';
 import { act } from './act.ts';
 import { enqueueDag, readyDag } from './dag-submit.ts';
+import { type DagPicture, pictureOfDag, type PictureWish } from './dag-picture.ts';
 import type { DagLimits, DagStatus, DagSubmitRequest, DagSubmitted } from './dag-types.ts';
 import { wait } from './wait.ts';
 
@@ -110,6 +111,12 @@ export class DagClient {
   async engine(name: string): Promise<ReturnType<typeof replayDag>> {
     const dag = await this.#find(name);
     return this.#replay(dag);
+  }
+
+  /** What to draw of a DAG that runs; `undefined` if it has not started, or nothing remains of it. */
+  async picture(name: string, wish: PictureWish = {}): Promise<DagPicture | undefined> {
+    const replayed = await this.engine(name);
+    return replayed && pictureOfDag(replayed, wish);
   }
 
   async #tell(dag: Found, told: Told): Promise<DagStatus> {

@@ -11,7 +11,7 @@ import { printAds } from './print-ads.ts';
 import { sayMissing } from './missing.ts';
 import { constraintFlag, oneOf, selections } from './select.ts';
 import { longDate } from './show/dates.ts';
-import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from './show/q-batch.ts';
+import { batchLines } from './show/q-batch.ts';
 import { DAG_ATTRIBUTES, DAG_HEAD, dagLines } from './show/q-dag.ts';
 import { type View, viewAttributes, viewHead, viewRows, VIEWS } from './show/q-rows.ts';
 import { siteNotes } from './show/sites.ts';
@@ -120,6 +120,7 @@ export class Q extends GryphusCommand {
     },
     looked?: (jobs: number) => void,
   ): Promise<string> {
+    const { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs } = await import('../index.ts');
     const width: Width = flags.wide ? undefined : terminalWidth();
     const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
     const view: View | undefined = name && VIEWS[name];

@@ -51,6 +51,7 @@ import { Up } from './up.ts';
 import { Wait } from './wait.ts';
 import { Usage } from './usage.ts';
 import { Userprio } from './userprio.ts';
+import { WebCommand } from './web.ts';
 import { WhyCommand } from './why.ts';
 
 export { GryphusHelp } from './help.ts';
@@ -81,6 +82,7 @@ export const COMMANDS = {
   top: Top,
   usage: Usage,
   userprio: Userprio,
+  web: WebCommand,
   vacate: Vacate,
   checkpoint: Checkpoint,
   suspend: Suspend,

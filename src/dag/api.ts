@@ -2,7 +2,7 @@
 export { cycleProblems, findCycle, levels } from './cycles.ts';
 export { Engine } from './engine/engine.ts';
 export type { DagCommand, DagEvent, NodeJobEnd, JobChange, Limits, NodeLogEvent } from './engine/messages.ts';
-export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
+export { DAG_STATUS, DAG_STATUS_NAMES, STATUS, type Status, STATUS_NAMES } from './engine/status.ts';
 export { type DagGraph, descriptionOf, nameOf, placeOf } from './language/graph.ts';
 export { type LoadedDag, type LoadOptions, loadDag } from './language/load.ts';
 export type { DagSource } from './language/source.ts';
@@ -34,6 +34,7 @@ export { managerProgram, withEnvironment } from './subdag.ts';
 export { subdagCycles } from './subdag-cycles.ts';
 export { type DagOrder, limitsOfDescription, orderArguments, readOrder } from './words.ts';
 export { drawMermaid } from './draw/mermaid.ts';
+export { type Picture, pictureOf } from './draw/picture.ts';
 export { drawSvg } from './draw/svg.ts';
 export { type LintFiles, lintDag } from './lint.ts';
 export { type DagProgress, progressOf } from './progress.ts';

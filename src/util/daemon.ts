@@ -22,3 +22,5 @@ export type Daemon = z.infer<typeof DAEMON>;
 /** The Scheduler's name; a GridManager's is MANAGER and its identity. */
 export const SCHEDULER = 'scheduler';
 export const MANAGER = 'gm:';
+/** The live page's server; only the record on disk names it. */
+export const WEB = 'web';

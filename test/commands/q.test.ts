@@ -6,7 +6,8 @@ import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from '../../src/commands/s
 import { unquote } from '../../src/commands/show/ad.ts';
 import { expressions } from '../../src/commands/show/expressions.ts';
 import { historyHead, historyLine } from '../../src/commands/show/history.ts';
-import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs, batchLines } from '../../src/commands/show/q-batch.ts';
+import { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs } from '../../src/client/batches.ts';
+import { batchLines } from '../../src/commands/show/q-batch.ts';
 import { DAG_HEAD, dagLines } from '../../src/commands/show/q-dag.ts';
 import { command, type View, viewAttributes, viewHead, viewRows, VIEWS } from '../../src/commands/show/q-rows.ts';
 import { parseFormats, printf } from '../../src/commands/show/printf.ts';

@@ -1,0 +1,60 @@
+import type { EventWithCursor, Gryphus } from '../index.ts';
+
+/** How long events are gathered before they are sent on; milliseconds. */
+const GATHER_MS = 100;
+/** Events kept for pages that were away for a while. */
+const KEPT = 5000;
+
+export type Listener = (events: readonly EventWithCursor[]) => void;
+
+/** One subscription of the queue's events for all pages, in bundles. */
+export class Hub {
+  readonly #gryphus: Gryphus;
+  readonly #listeners = new Set<Listener>();
+  readonly #stop = new AbortController();
+  #kept: EventWithCursor[] = [];
+  #held: EventWithCursor[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(gryphus: Gryphus) {
+    this.#gryphus = gryphus;
+  }
+
+  /** Follows the queue until `close()`; rejects if it can be read no longer. */
+  async run(): Promise<void> {
+    for await (const event of this.#gryphus.events({ signal: this.#stop.signal })) {
+      this.#held.push(event);
+      this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+    }
+  }
+
+  close(): void {
+    this.#stop.abort();
+    clearTimeout(this.#timer);
+  }
+
+  /** Returns a function that ends it. */
+  listen(listener: Listener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The latest events, oldest first. */
+  get latest(): readonly EventWithCursor[] {
+    return this.#kept;
+  }
+
+  /** The events after this cursor; `undefined` if it is none of those kept. */
+  after(cursor: string): readonly EventWithCursor[] | undefined {
+    const at = this.#kept.findLastIndex((event) => event.cursor === cursor);
+    return at < 0 ? undefined : this.#kept.slice(at + 1);
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    const events = this.#held;
+    this.#held = [];
+    this.#kept = [...this.#kept, ...events].slice(-KEPT);
+    for (const listener of this.#listeners) listener(events);
+  }
+}

@@ -1,0 +1,92 @@
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import type { FastifyInstance } from 'fastify';
+import { forgetDaemon, noteDaemon } from '../config/daemon-files.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { Gryphus } from '../index.ts';
+import { WEB } from '../util/daemon.ts';
+import { ownPackage } from '../util/own-package.ts';
+import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
+import { processIdentity } from '../util/process-identity.ts';
+import { Access } from './access.ts';
+import { Assets } from './assets.ts';
+import { webSocketPath } from './control.ts';
+import { makeApp } from './server.ts';
+import { Web } from './web.ts';
+
+/** How often it looks whether its socket is still there; milliseconds. */
+const LOOK_MS = 5000;
+
+/** Serves the page until it is told to stop, or its state directory goes away. */
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { port: { type: 'string' }, 'socket-only': { type: 'boolean' } } });
+  const gryphus = await Gryphus.open();
+  const { paths } = gryphus;
+  const dir = join(paths.stateDir, 'web');
+  ensurePrivateDir(dir);
+  const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+  const web = new Web(gryphus, ownPackage(root).version);
+  const access = new Access(dir);
+  const assets = new Assets(fileURLToPath(new URL('../web-page', import.meta.url)));
+  let port: number | undefined;
+  const apps: FastifyInstance[] = [];
+  const stop = (): void => void end();
+  const common = { web, access, assets, stop, port: () => port };
+  const end = async (): Promise<void> => {
+    clearInterval(look);
+    await Promise.all(apps.map((app) => app.close()));
+    await web.close();
+    forgetDaemon(paths, WEB);
+    process.exit(0);
+  };
+  const socket = webSocketPath(paths);
+  const look = setInterval(() => {
+    if (!existsSync(socket)) stop();
+  }, LOOK_MS);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop);
+  void web.hub.run().catch((thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    stop();
+  });
+  await web.samples.sample().catch(() => undefined);
+  if (values['socket-only'] !== true) {
+    const app = makeApp({ ...common, trusted: false });
+    apps.push(app);
+    port = await listen(app, values.port === undefined ? undefined : Number(values.port), join(dir, 'port'));
+  }
+  const own = makeApp({ ...common, trusted: true });
+  apps.push(own);
+  rmSync(socket, { force: true });
+  const before = process.umask(0o177);
+  await own.listen({ path: socket }).finally(() => process.umask(before));
+  chmodSync(socket, 0o600);
+  noteDaemon(paths, WEB, { ...processIdentity(), since: Date.now() });
+  process.stdout.write('ready\n');
+}
+
+/** At the port that was asked for, or the one of last time, so that open pages find it again, or any that is free. */
+async function listen(app: FastifyInstance, asked: number | undefined, file: string): Promise<number> {
+  const last = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
+  const at = (port: number) => app.listen({ host: '127.0.0.1', port });
+  if (asked !== undefined)
+    await at(asked).catch((cause: unknown) => {
+      throw new GryphusError('conflict', `Port ${asked} cannot be used: ${asError(cause).message}.`, {
+        cause,
+        suggestions: ['Leave --port out, and a free port is chosen.'],
+      });
+    });
+  else await at(last).catch(() => at(0));
+  const [address] = app.addresses();
+  const port = typeof address === 'object' ? address.port : 0;
+  writeWhole(file, String(port));
+  return port;
+}
+
+main().catch((thrown: unknown) => {
+  const { message } = asError(thrown);
+  const { suggestions } = thrown instanceof GryphusError ? thrown : { suggestions: [] };
+  process.stderr.write(`${[message, ...suggestions].join('\n  → ')}\n`);
+  process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
+});
