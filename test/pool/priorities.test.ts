@@ -150,6 +150,9 @@ describe('the priorities of owners', () => {
     clock.now = 100;
     expect(priorities.change({ owner: 'a', set: 'prio', value: 20 })).toBe(true);
     expect(priorities.priority('a')).toBe(20_000);
+    priorities.change({ owner: 'b', set: 'prio', value: -5 });
+    expect(priorities.priority('b')).toBe(500);
+    priorities.change({ owner: 'b', set: 'delete' });
     priorities.change({ owner: 'a', set: 'factor', value: 10 });
     expect(priorities.priority('a')).toBe(200);
     priorities.change({ owner: 'a', set: 'accum', value: 42 });

@@ -173,7 +173,7 @@ export class Priorities {
     switch (set) {
       case 'prio':
         if (this.rules.priority === 'updown') account.index = value;
-        else account.real = value;
+        else account.real = Math.max(BEST, value);
         break;
       case 'factor':
         account.factor = value;

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { X11 } from '../../../src/pool/owner/idle/x11.ts';
 import { until } from '../../agent/agent.ts';
@@ -35,6 +36,32 @@ it('an X display tells within two seconds that somebody pressed a key', async ()
   expect(performance.now() - at).toBeLessThan(2000);
   expect(heard).toBeGreaterThan(before);
   x11.close();
+});
+
+it('an X display that vanishes is no sign, and no longer a source', async () => {
+  const display = `:${600 + (process.pid % 300)}`;
+  const dir = mkdtempSync('/tmp/x11-');
+  const other = spawn('Xvfb', [display, '-screen', '0', '320x200x8', '-nolisten', 'tcp'], { stdio: 'ignore' });
+  let heard = 0;
+  const x11 = new X11(() => (heard += 1), process.env, dir);
+  try {
+    const socket = `/tmp/.X11-unix/X${display.slice(1)}`;
+    await until('the X server', () => existsSync(socket) || undefined);
+    symlinkSync(socket, join(dir, 'X1'));
+    await until('its answer', () => x11.look().sees || undefined);
+    const before = heard;
+    other.kill('SIGKILL');
+    await until('its end to be seen', () => !x11.look().sees || undefined);
+    rmSync(join(dir, 'X1'));
+    expect(x11.look()).toEqual({ sees: false, note: 'there is no X server here' });
+    expect(heard).toBe(before);
+  } finally {
+    other.kill('SIGKILL');
+    x11.close();
+    rmSync(dir, { recursive: true });
+    rmSync(`/tmp/.X11-unix/X${display.slice(1)}`, { force: true });
+    rmSync(`/tmp/.X${display.slice(1)}-lock`, { force: true });
+  }
 });
 
 describe.runIf(SLOW)('the owner of one of two machines, at an X display', () => {
