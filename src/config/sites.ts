@@ -73,8 +73,16 @@ export const SITE_KEYS = {
     'always',
     'When jobs run in its pilots, on nodes that have owners: as `pool.policy`.',
   ),
-  'glidein.attributes': entry(machineAttributes, undefined, 'Additional attributes of its pilots: as `pool.attributes`.'),
-  'glidein.resources': entry(machineResources, undefined, 'Custom resources of each of its pilots: as `pool.resources`.'),
+  'glidein.attributes': entry(
+    machineAttributes,
+    undefined,
+    'Additional attributes of its pilots: as `pool.attributes`.',
+  ),
+  'glidein.resources': entry(
+    machineResources,
+    undefined,
+    'Custom resources of each of its pilots: as `pool.resources`.',
+  ),
   'limits.queued': entry(integer(1), undefined, 'The largest number of our jobs in its queue, waiting and running.'),
   'limits.running': entry(
     integer(1),

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -19,7 +20,9 @@ import { Accounts } from '../../src/pool/worker/accounts.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import { ExecuteDir } from '../../src/pool/worker/execute-dir.ts';
 import { JobUsers } from '../../src/pool/worker/job-users.ts';
+import { SlotAccounts } from '../../src/pool/worker/slot-accounts.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
+import { processIdentity } from '../../src/util/process-identity.ts';
 import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
 
@@ -123,7 +126,13 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     });
   }
 
-  function start(key: AttemptKey, text: string, owner = 'root', more: Partial<RunSpec> = {}): void {
+  function start(
+    key: AttemptKey,
+    text: string,
+    owner = 'root',
+    more: Partial<RunSpec> = {},
+    claim: string = key,
+  ): void {
     const spec: RunSpec = {
       executable: { kind: 'there', path: '/bin/sh' },
       args: ['-c', text],
@@ -136,7 +145,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     };
     const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
     startd.take({ t: 'kind', id: owner, ad: { Requirements: 'true', Owner: JSON.stringify(owner) } });
-    startd.take({ t: 'start', key, claim: key, kind: owner, size, spec, lease: 60 });
+    startd.take({ t: 'start', key, claim, kind: owner, size, spec, lease: 60 });
   }
 
   const end = (key: AttemptKey) =>
@@ -161,6 +170,33 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     ]);
     startd.take({ t: 'forget', keys: ['runas.1.0.1'] });
     expect(readdirSync(execute.path)).toEqual([]);
+  }, 30_000);
+
+  it('cannot read what a former job of their account left, once that has ended', async () => {
+    start('runas.1.0.1', 'echo secret >secret; chmod -R a+rwX .; cat secret', 'daemon');
+    await end('runas.1.0.1');
+    const before = join(execute.path, 'runas.1.0.1');
+    start('runas.2.0.1', `cat ${before}/stdout ${before}/work/secret; echo over; id -un`, 'daemon');
+    await end('runas.2.0.1');
+    expect(output('runas.1.0.1')).toBe('secret\n');
+    expect(output('runas.2.0.1')).toBe('over\ndaemon\n');
+  }, 30_000);
+
+  it('never run in the shell that ran jobs of another account, under the same claim either', async () => {
+    const who = join(dir, 'who');
+    writeFileSync(who, '');
+    chmodSync(who, 0o666);
+    const pids: string[] = [];
+    for (const [n, owner] of ['somebody', 'somebody', 'daemon', 'somebody', 'nobody'].entries()) {
+      const key = `runas.${n + 1}.0.1` as const;
+      start(key, `echo $(id -un) $PPID >${who}`, owner, {}, 'claim');
+      await end(key);
+      const [name = '', pid = ''] = readFileSync(who, 'utf8').trim().split(' ');
+      expect(name).toBe(owner === 'somebody' ? 'root' : owner);
+      // Jobs of the worker's own account may share one.
+      if (owner !== 'somebody') expect(pids).not.toContain(pid);
+      pids.push(pid);
+    }
   }, 30_000);
 
   it('leave nothing running: whatever uses the account of their slot dies with them', async () => {
@@ -222,6 +258,32 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     expect((await end('runas.1.0.1')).how).toEqual({ kind: 'signaled', signal: 9 });
     expect(processesOfAccount(SLOT.uid)).toEqual([]);
   }, 30_000);
+
+  it('do not share the account of a slot with jobs of another worker', () => {
+    const accounts = join(dir, 'accounts');
+    const users = (worker: string) => {
+      const workerDir = join(dir, worker);
+      mkdirSync(workerDir, { recursive: true });
+      const slots = new SlotAccounts(workerDir, accounts);
+      const isRoot = true;
+      return new JobUsers({ runAs: () => 'slot', isRoot, self: 'root', path: process.env['PATH'], find, slots });
+    };
+    const [one, two] = [users('one'), users('two')];
+    for (const name of ['one', 'two']) writeFileSync(join(dir, name, 'worker.pid'), JSON.stringify(processIdentity()));
+    const has = (from: JobUsers, used: readonly number[] = []) => 'user' in from.choose('root', new Set(used));
+    expect([has(one), has(two)]).toEqual([true, false]);
+    expect(has(one)).toBe(true);
+    // Nothing is left to use it.
+    one.close();
+    expect([has(two), has(one)]).toEqual([true, false]);
+    // The other worker died, and nothing of its job is left.
+    rmSync(join(dir, 'two', 'worker.pid'));
+    expect(has(users('three'))).toBe(true);
+    const left = spawn('sleep', ['600'], { uid: SLOT.uid, gid: SLOT.gid, stdio: 'ignore' });
+    expect(has(users('four'))).toBe(false);
+    left.kill('SIGKILL');
+    expect(readdirSync(accounts)).toEqual(['slot1_1']);
+  });
 
   it('are refused where their accounts could not reach them', () => {
     startd.close();
