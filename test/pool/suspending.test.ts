@@ -14,7 +14,7 @@ import { ticksOf } from './owner/ticks.ts';
 import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
-const KEY: AttemptKey = 'a.1.0.1';
+const KEY: AttemptKey = 'still.1.0.1';
 const name = `gryphus-suspending-${process.pid}`;
 const groups = Cgroups.open({ policy: 'always', name, limitMemory: false });
 /** Four loops that do nothing but start processes. */
