@@ -112,12 +112,16 @@ describe.runIf(SLOW)('owners who return at random, and daemons that are killed',
   );
   afterAll(() => stations.close());
 
-  it('lose no job, run none twice, resume none under their hands, and lose no work', async () => {
-    const world = new RealReturns(stations, press, 1988);
-    await world.run(RETURNS);
-    process.stderr.write(`${JSON.stringify(world.counted)}\n`);
-    expect(world.wrong).toEqual([]);
-    for (const count of ['suspended', 'vacated', 'workerDeaths', 'managerDeaths'] as const)
-      expect(world.counted[count], count).toBeGreaterThan(0);
-  }, RETURNS * 12_000 + 200_000);
+  it(
+    'lose no job, run none twice, resume none under their hands, and lose no work',
+    async () => {
+      const world = new RealReturns(stations, press, 1988);
+      await world.run(RETURNS);
+      process.stderr.write(`${JSON.stringify(world.counted)}\n`);
+      expect(world.wrong).toEqual([]);
+      for (const count of ['suspended', 'vacated', 'workerDeaths', 'managerDeaths'] as const)
+        expect(world.counted[count], count).toBeGreaterThan(0);
+    },
+    RETURNS * 12_000 + 200_000,
+  );
 });

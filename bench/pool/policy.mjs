@@ -1,0 +1,84 @@
+// What a policy costs the worker that evaluates it, with all sources of signs of an owner on: the processor time of the
+// worker's process under `always`, which needs none of that, and under `desktop` and `hunter`, without a job and with two
+// that run. `node bench/pool/policy.mjs [SECONDS [ROUNDS]]`, after `npm run build`; SECONDS for each of the six.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const SECONDS = Number(process.argv[2] ?? 30);
+const ROUNDS = Number(process.argv[3] ?? 3);
+const POLICIES = ['always', 'desktop', 'hunter'];
+/** Whatever happens on this machine, its owner counts as absent. */
+const ABSENT =
+  '[pool.attributes]\nStartIdleTime = -1\nKeyboardBusy = "KeyboardIdle < 0"\nHighLoad = 1000.0\nBackgroundLoad = 1000.0\n';
+
+const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
+const home = mkdtempSync(join(tmpdir(), 'gryphus-bench-'));
+const env = { ...process.env, GRYPHUS_HOME: join(home, 'g') };
+mkdirSync(env.GRYPHUS_HOME, { mode: 0o700 });
+
+const configure = (policy) =>
+  writeFileSync(join(env.GRYPHUS_HOME, 'config.toml'), `[pool]\ncpus = 2\npolicy = "${policy}"\n${ABSENT}`);
+
+function gryphus(...args) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], { cwd: home, env, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`gryphus ${args.join(' ')}: ${stderr}`);
+  return stdout;
+}
+
+/** Processor seconds of the worker, by the scheduler's own account (proc_pid_schedstat). */
+function used() {
+  const { pid } = JSON.parse(readFileSync(join(env.GRYPHUS_HOME, 'state/pool/worker/worker.pid'), 'utf8'));
+  const ns = readdirSync(`/proc/${pid}/task`).map((task) =>
+    Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
+  );
+  return ns.reduce((sum, one) => sum + one, 0) / 1e9;
+}
+
+/** The part of a core that it takes in this time. */
+async function share() {
+  const [before, at] = [used(), performance.now()];
+  await sleep(SECONDS * 1000);
+  return ((used() - before) * 1000) / (performance.now() - at);
+}
+
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const percent = (part) => `${(part * 100).toFixed(3)} %`;
+
+async function round(results) {
+  for (const policy of POLICIES) {
+    configure(policy);
+    await sleep(3000);
+    results.get(policy).push(await share());
+  }
+}
+
+try {
+  configure('always');
+  gryphus('up');
+  await sleep(15_000);
+  for (const jobs of [0, 2]) {
+    if (jobs > 0) {
+      writeFileSync(join(home, 'job.sub'), `executable = /bin/sleep\narguments = 100000\nqueue ${jobs}\n`);
+      gryphus('submit', '--terse', 'job.sub');
+      while (gryphus('q', '--json', '--constraint', 'JobStatus == 2').split('"ClusterId"').length <= jobs)
+        await sleep(500);
+      await sleep(3000);
+    }
+    const results = new Map(POLICIES.map((policy) => [policy, []]));
+    for (let n = 0; n < ROUNDS; n++) await round(results);
+    const base = median(results.get('always'));
+    console.log(`${jobs} jobs: the worker takes ${percent(base)} of a core under always`);
+    for (const policy of POLICIES.slice(1)) {
+      const all = results.get(policy);
+      const spread = `${percent(Math.min(...all))} to ${percent(Math.max(...all))}`;
+      console.log(`  ${policy}: ${percent(median(all))} (${spread}); the policy: ${percent(median(all) - base)}`);
+    }
+  }
+  gryphus('rm', '--all');
+} finally {
+  spawnSync(process.execPath, [cli, 'down'], { env, stdio: 'ignore' });
+  rmSync(home, { recursive: true, force: true });
+}
