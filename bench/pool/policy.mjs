@@ -1,11 +1,14 @@
-// What a policy costs the worker that evaluates it, with all sources of signs of an owner on: the processor time of the
-// worker's process under `always`, which needs none of that, and under `desktop` and `hunter`, without a job and with two
-// that run. `node bench/pool/policy.mjs [SECONDS [ROUNDS]]`, after `npm run build`; SECONDS for each of the six.
+// What a policy costs the worker that evaluates it, with all sources of signs of an owner on, without a job and with two:
+// first the processor time of one evaluation and of one look at the sources, then that of a whole worker under `always`,
+// which needs none of that, and under `desktop` and `hunter`.
+// `node bench/pool/policy.mjs [SECONDS [ROUNDS]]`, after `npm run build`; SECONDS for each of the six. `GRYPHUS_DIST` names
+// another build.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bundled } from '../bundle.mjs';
 
 const SECONDS = Number(process.argv[2] ?? 30);
 const ROUNDS = Number(process.argv[3] ?? 3);
@@ -14,7 +17,10 @@ const POLICIES = ['always', 'desktop', 'hunter'];
 const ABSENT =
   '[pool.attributes]\nStartIdleTime = -1\nKeyboardBusy = "KeyboardIdle < 0"\nHighLoad = 1000.0\nBackgroundLoad = 1000.0\n';
 
-const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
+const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+const percent = (part) => `${(part * 100).toFixed(3)} %`;
+
+const cli = join(import.meta.dirname, '../..', process.env.GRYPHUS_DIST ?? 'dist', 'bin/gryphus.js');
 const home = mkdtempSync(join(tmpdir(), 'gryphus-bench-'));
 const env = { ...process.env, GRYPHUS_HOME: join(home, 'g') };
 mkdirSync(env.GRYPHUS_HOME, { mode: 0o700 });
@@ -44,9 +50,6 @@ async function share() {
   return ((used() - before) * 1000) / (performance.now() - at);
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-const percent = (part) => `${(part * 100).toFixed(3)} %`;
-
 async function round(results) {
   for (const policy of POLICIES) {
     configure(policy);
@@ -54,6 +57,17 @@ async function round(results) {
     results.get(policy).push(await share());
   }
 }
+
+/** The worker evaluates every 5 s, and looks at the sources in each other second while a job runs. */
+await bundled(new URL('policy.ts', import.meta.url), ({ costOf }) => {
+  for (const policy of POLICIES.slice(1))
+    for (const jobs of [0, 2]) {
+      const { evaluation, glance } = costOf(policy, jobs, 1000);
+      const part = (evaluation + (jobs > 0 ? 4 * glance : 0)) / 5000;
+      const ms = `evaluation ${evaluation.toFixed(2)} ms${jobs > 0 ? `, look ${glance.toFixed(2)} ms` : ''}`;
+      console.log(`${policy}, ${jobs} jobs: ${ms}: ${percent(part)} of a core`);
+    }
+});
 
 try {
   configure('always');

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { type Account, accountOf } from '../../src/pool/host/accounts.ts';
-import { processesOfAccount } from '../../src/pool/host/processes.ts';
+import { isStopped, processesOfAccount } from '../../src/pool/host/processes.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import { Accounts } from '../../src/pool/worker/accounts.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
@@ -221,6 +221,19 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     const { how } = await end('runas.1.0.1');
     expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted', yielded: true });
     expect(readFileSync(join(execute.path, 'runas.1.0.1/work/state'), 'utf8')).toBe('saved\n');
+  }, 30_000);
+
+  it('are suspended with whatever uses the account of their slot', async () => {
+    start('runas.1.0.1', 'env -i setsid sh -c "echo up; while :; do :; done" & while :; do :; done');
+    await started('runas.1.0.1', 'up');
+    const running = () => processesOfAccount(SLOT.uid).filter((pid) => !isStopped(pid)).length;
+    expect(running()).toBeGreaterThan(1);
+    startd.take({ t: 'suspend', key: 'runas.1.0.1' });
+    expect(running()).toBe(0);
+    startd.take({ t: 'resume', key: 'runas.1.0.1' });
+    expect(running()).toBeGreaterThan(1);
+    startd.take({ t: 'cancel', key: 'runas.1.0.1', how: 'remove', message: 'over' });
+    await end('runas.1.0.1');
   }, 30_000);
 
   it('are found by the next worker, whatever that does with new ones', async () => {
