@@ -17,6 +17,7 @@ import { type Account, accountOf } from '../../src/pool/host/accounts.ts';
 import { isStopped, processesOfAccount } from '../../src/pool/host/processes.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import { Accounts } from '../../src/pool/worker/accounts.ts';
+import { Cgroups } from '../../src/pool/worker/cgroups.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import { ExecuteDir } from '../../src/pool/worker/execute-dir.ts';
 import { JobUsers } from '../../src/pool/worker/job-users.ts';
@@ -31,7 +32,9 @@ if (!isRoot) process.stderr.write('Tests of jobs under other accounts are left o
 
 /** Accounts that need not exist on the machine. */
 const SLOT: Account = { name: 'slot1_1', uid: 54_321, gid: 54_321, home: '/nonexistent' };
-const find = (name: string) => (name === 'slot1_1' ? SLOT : accountOf(name));
+/** Nothing else on the machine runs as this one. */
+const OTHER: Account = { name: 'other', uid: 54_322, gid: 54_322, home: '/nonexistent' };
+const find = (name: string) => [SLOT, OTHER].find((one) => one.name === name) ?? accountOf(name);
 
 describe('the account of a job', () => {
   const users = (runAs: string, more: Partial<ConstructorParameters<typeof JobUsers>[0]> = {}) =>
@@ -92,7 +95,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function open(runAs = 'owner', slots = true): void {
+  function open(runAs = 'owner', slots = true, groups?: Cgroups): void {
     const mine: FromWorker[] = [];
     said = mine;
     const worker = join(dir, 'worker');
@@ -108,6 +111,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
       env: { PATH: process.env['PATH'] },
       scripts: SCRIPTS,
       sharesHome: true,
+      ...(groups ? { groups } : {}),
       accounts: new Accounts(
         new JobUsers({
           runAs: () => runAs,
@@ -234,6 +238,28 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     expect(running()).toBeGreaterThan(1);
     startd.take({ t: 'cancel', key: 'runas.1.0.1', how: 'remove', message: 'over' });
     await end('runas.1.0.1');
+  }, 30_000);
+
+  it('are in control groups as others are, from their first moment', async () => {
+    const groups = Cgroups.open({ policy: 'auto', name: `gryphus-runas-${process.pid}`, limitMemory: false });
+    if (!groups) return;
+    startd.close();
+    open('owner', true, groups);
+    start(
+      'runas.1.0.1',
+      'cat /proc/self/cgroup; id -u; env -i setsid sh -c "while :; do :; done" & sleep 600',
+      'other',
+    );
+    await started('runas.1.0.1', String(OTHER.uid));
+    expect(output('runas.1.0.1')).toContain('/runas.1.0.1\n');
+    const busy = () => processesOfAccount(OTHER.uid).length;
+    await until('both', () => busy() >= 2 || undefined);
+    startd.take({ t: 'suspend', key: 'runas.1.0.1' });
+    expect(said.at(-1)).toMatchObject({ t: 'suspended' });
+    startd.take({ t: 'cancel', key: 'runas.1.0.1', how: 'remove', message: 'over' });
+    await end('runas.1.0.1');
+    await until('none to be left', () => busy() === 0 || undefined);
+    groups.close();
   }, 30_000);
 
   it('are found by the next worker, whatever that does with new ones', async () => {
