@@ -191,7 +191,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     writeFileSync(who, '');
     chmodSync(who, 0o666);
     const pids: string[] = [];
-    for (const [n, owner] of ['somebody', 'somebody', 'daemon', 'somebody', 'nobody'].entries()) {
+    for (const [n, owner] of ['somebody', 'somebody', 'daemon', 'daemon', 'nobody', 'somebody'].entries()) {
       const key = `runas.${n + 1}.0.1` as const;
       start(key, `echo $(id -un) $PPID >${who}`, owner, {}, 'claim');
       await end(key);
