@@ -51,7 +51,7 @@ it('an X display that vanishes is no sign, and no longer a source', async () => 
     await until('its answer', () => x11.look().sees || undefined);
     const before = heard;
     other.kill('SIGKILL');
-    await until('its end to be seen', () => !x11.look().sees || undefined);
+    await until('its end to be seen', () => !x11.look().sees || undefined, 3000);
     rmSync(join(dir, 'X1'));
     expect(x11.look()).toEqual({ sees: false, note: 'there is no X server here' });
     expect(heard).toBe(before);
