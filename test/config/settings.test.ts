@@ -83,7 +83,10 @@ describe('config.toml', () => {
       ...Object.keys(nowTexts(NOTHING)),
       ...Object.keys(sizeTexts({}, NO_SIZE)),
       ...Object.keys(changingAd(0, undefined)),
-      ...['Name', 'TotalCpus', 'MachineResources', 'GryphusSite'],
+      'Name',
+      'TotalCpus',
+      'MachineResources',
+      'GryphusSite',
     ];
     expect(found.length).toBeGreaterThan(20);
     for (const name of found) {

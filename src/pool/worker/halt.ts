@@ -14,7 +14,9 @@ export function halt(run: Run, still: boolean): boolean {
   const frozen = run.group?.freeze(still) === true;
   if (frozen && !run.record.user?.alone) return true;
   for (let turn = 0; turn < TURNS; turn++) {
-    const all = (frozen ? hiddenOf(run) : [...livingOf(run), ...hiddenOf(run)]).filter((one) => one.pid !== run.shell?.pid && !isKeeper(run, one));
+    const all = (frozen ? hiddenOf(run) : [...livingOf(run), ...hiddenOf(run)]).filter(
+      (one) => one.pid !== run.shell?.pid && !isKeeper(run, one),
+    );
     const others = still ? all.filter(({ pid }) => !isStopped(pid)) : all;
     if (still && others.length === 0) return true;
     for (const { pid } of others) signal(pid, still ? 'SIGSTOP' : 'SIGCONT');
