@@ -294,7 +294,6 @@ export class Startd {
 
   #finish(run: Run, ending: Ending): void {
     crashPoint('worker.before-end');
-    if (run.dir instanceof AttemptDir) run.dir.seal();
     run.end(ending);
     this.#claims.leave(run);
     const next = this.#claims.next(run.record.claim);

@@ -233,6 +233,7 @@ export class WorkerClaims {
 
   /** What ran under its claim has ended: the claim is free for the next attempt. */
   leave(run: Run): void {
+    if (run.dir instanceof AttemptDir) run.dir.seal();
     const claim = this.#claims.get(run.record.claim);
     if (claim?.run === run) claim.run = undefined;
   }
