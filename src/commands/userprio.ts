@@ -50,8 +50,8 @@ accounting group (\`physics.alice\`).`);
     if (changes.length > 0)
       return this.withGryphus(flags, async (gryphus) => {
         for (const [change, said] of changes) {
-          await (await gryphus.accounts()).owners(change);
-          process.stdout.write(`${said}\n`);
+          const after = await (await gryphus.accounts()).owners(change);
+          process.stdout.write(`${said}${isRaised(change, after) ? BEST : ''}.\n`);
         }
       });
     const owners = await this.withGryphus(flags, async (gryphus) => (await gryphus.accounts()).owners(), false);
@@ -95,14 +95,22 @@ function changesOf(flags: Given): [PriorityChange, string][] {
     const given = flags[`set${set}`];
     if (given === undefined) return [];
     const [owner, value] = ownerAndValue(set, given);
-    return [[{ owner, set, value }, `${WHAT[set]} of ${owner} is now ${value}.`] as const];
+    return [[{ owner, set, value }, `${WHAT[set]} of ${owner} is now ${value}`] as const];
   }).map(([change, said]) => [change, said]);
   if (flags.resetusage !== undefined)
-    changes.push([{ owner: flags.resetusage, set: 'reset' }, `The accumulated usage of ${flags.resetusage} is now 0.`]);
-  if (flags.resetall === true) changes.push([{ set: 'reset' }, 'The accumulated usage of all owners is now 0.']);
+    changes.push([{ owner: flags.resetusage, set: 'reset' }, `The accumulated usage of ${flags.resetusage} is now 0`]);
+  if (flags.resetall === true) changes.push([{ set: 'reset' }, 'The accumulated usage of all owners is now 0']);
   if (flags.delete !== undefined)
-    changes.push([{ owner: flags.delete, set: 'delete' }, `The pool has forgotten ${flags.delete}.`]);
+    changes.push([{ owner: flags.delete, set: 'delete' }, `The pool has forgotten ${flags.delete}`]);
   return changes;
+}
+
+/** Follows what was set to less. */
+const BEST = ', and counts as 0.5, the best that there is';
+
+function isRaised({ owner, set, value = 0 }: PriorityChange, after: readonly PoolOwner[]): boolean {
+  const found = after.find((one) => one.owner === owner);
+  return set === 'prio' && value < 0.5 && found !== undefined && Math.abs(found.priority - value) > 0.1;
 }
 
 const WHAT: Readonly<Record<Setter, string>> = {
@@ -121,5 +129,7 @@ function ownerAndValue(set: Setter, given: string): [string, number] {
   const least = LEAST[set];
   if (least !== undefined && value < least)
     throw new GryphusError('usage', `--set${set} ${given}: the number must be at least ${least}.`);
+  if ((set === 'begin' || set === 'last') && value > Date.now() / 1000)
+    throw new GryphusError('usage', `--set${set} ${given}: that time has not come yet.`);
   return [owner, value];
 }

@@ -1,4 +1,5 @@
 import { parseWholeExpr } from '../classad/api.ts';
+import { asError } from '../errors.ts';
 
 /** A kind of value that a configuration key may have. */
 export interface KeyKind<T> {
@@ -6,8 +7,18 @@ export interface KeyKind<T> {
   readonly says: string;
   /** What is wrong with a value that must not be shown, without showing it. */
   readonly hides?: (raw: unknown) => string | undefined;
+  /** What is wrong with an invalid value, if more can be said than what it must be. */
+  readonly faultIn?: (raw: unknown) => Fault | undefined;
   /** The value, or `undefined` if `raw` (as read from TOML) is invalid. */
   read(raw: unknown): T | undefined;
+}
+
+/** What is wrong with a value, or with one of the entries of a table. */
+export interface Fault {
+  /** The entry's name. */
+  readonly name?: string;
+  /** Follows the key's name. */
+  readonly message: string;
 }
 
 export const text: KeyKind<string> = {
@@ -18,47 +29,86 @@ export const text: KeyKind<string> = {
 /** A ClassAd expression, kept as its text. */
 export const expression: KeyKind<string> = {
   says: 'a ClassAd expression (a string)',
-  read: (raw) => {
-    if (typeof raw !== 'string') return undefined;
-    try {
-      parseWholeExpr(raw);
-      return raw;
-    } catch {
-      return undefined;
+  read: (raw) => (typeof raw === 'string' && syntaxError(raw) === undefined ? raw : undefined),
+  faultIn: (raw) => {
+    const found = typeof raw === 'string' ? syntaxError(raw) : undefined;
+    return found === undefined
+      ? undefined
+      : { message: `must be a ClassAd expression, not ${JSON.stringify(raw)}: ${found}` };
+  },
+};
+
+/** Where and how the syntax of an expression is wrong, if it is. */
+function syntaxError(text: string): string | undefined {
+  try {
+    parseWholeExpr(text);
+    return undefined;
+  } catch (thrown) {
+    return asError(thrown).message.replace(/^line 1, /, '');
+  }
+}
+
+const NAME = /^[A-Za-z_]\w*$/;
+
+/**
+ * A table of ClassAd expressions by attribute name; numbers and booleans stand for themselves. `refusal`: why a name
+ * must not be used, if so.
+ */
+export function expressionsBy(
+  refusal: (name: string) => string | undefined,
+): KeyKind<Readonly<Record<string, string>>> {
+  const written = (value: unknown) => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value);
+  const faultOf = (name: string, value: unknown): string | undefined => {
+    if (!NAME.test(name)) return 'is not the name of an attribute';
+    return (
+      refusal(name) ??
+      (expression.read(written(value)) === undefined
+        ? (expression.faultIn?.(value)?.message ?? `must be ${expression.says}, not ${JSON.stringify(value)}`)
+        : undefined)
+    );
+  };
+  return tableOf('a table of ClassAd expressions by name', faultOf, (value) => String(written(value)));
+}
+
+/** A table of amounts by name. `refusal`: why a name must not be used, if so. */
+export function amountsBy(
+  refusal: (name: string) => string | undefined,
+  names: RegExp = NAME,
+): KeyKind<Readonly<Record<string, number>>> {
+  const faultOf = (name: string, value: unknown): string | undefined => {
+    if (!names.test(name)) return 'is not a name';
+    const isAmount = typeof value === 'number' && value >= 0 && Number.isFinite(value);
+    return refusal(name) ?? (isAmount ? undefined : `must be a number of at least 0, not ${JSON.stringify(value)}`);
+  };
+  return tableOf('a table of numbers of at least 0 by name', faultOf, Number);
+}
+
+/** Names with dots, such as those of accounting groups. */
+export const namedAmounts = amountsBy(() => undefined, /^[A-Za-z_][\w.-]*$/);
+
+function tableOf<T>(
+  says: string,
+  faultOf: (name: string, value: unknown) => string | undefined,
+  read: (value: unknown) => T,
+): KeyKind<Readonly<Record<string, T>>> {
+  const entriesOf = (raw: unknown): readonly (readonly [string, unknown])[] | undefined =>
+    typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date
+      ? undefined
+      : Object.entries(raw);
+  const faultIn = (raw: unknown): Fault | undefined => {
+    for (const [name, value] of entriesOf(raw) ?? []) {
+      const message = faultOf(name, value);
+      if (message !== undefined) return { name, message };
     }
-  },
-};
-
-/** A table of ClassAd expressions by attribute name; numbers and booleans stand for themselves. */
-export const expressions: KeyKind<Readonly<Record<string, string>>> = {
-  says: 'a table of ClassAd expressions by name',
-  read: (raw) => {
-    if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
-    const read = Object.entries(raw).map(([name, value]: [string, unknown]) => {
-      const written = typeof value === 'number' || typeof value === 'boolean' ? String(value) : value;
-      return [name, /^[A-Za-z_]\w*$/.test(name) ? expression.read(written) : undefined] as const;
-    });
-    const all = read.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const]));
-    return all.length === read.length ? Object.fromEntries(all) : undefined;
-  },
-};
-
-/** A table of amounts by name. */
-export const amounts = amountsBy(/^[A-Za-z_]\w*$/);
-
-/** The same, with dots in names, such as those of accounting groups. */
-export const namedAmounts = amountsBy(/^[A-Za-z_][\w.-]*$/);
-
-function amountsBy(names: RegExp): KeyKind<Readonly<Record<string, number>>> {
+    return undefined;
+  };
   return {
-    says: 'a table of numbers of at least 0 by name',
+    says,
+    faultIn,
     read: (raw) => {
-      if (typeof raw !== 'object' || raw === null || Array.isArray(raw) || raw instanceof Date) return undefined;
-      const read = Object.entries(raw).map(([name, value]: [string, unknown]) => [name, value] as const);
-      const all = read.flatMap(([name, value]) =>
-        names.test(name) && typeof value === 'number' && value >= 0 ? [[name, value] as const] : [],
-      );
-      return all.length === read.length ? Object.fromEntries(all) : undefined;
+      const entries = entriesOf(raw);
+      if (entries === undefined || faultIn(raw)) return undefined;
+      return Object.fromEntries(entries.map(([name, value]) => [name, read(value)]));
     },
   };
 }
@@ -125,6 +175,15 @@ export const duration: KeyKind<number> = {
     for (const [, count, unit] of raw.matchAll(/(\d+(?:\.\d+)?)(ms|[smhdw])/g))
       sum += Number(count) * (SECONDS[unit ?? ''] ?? 0);
     return sum;
+  },
+};
+
+/** The same, longer than none: something is done after each such time. */
+export const interval: KeyKind<number> = {
+  says: 'a time of at least 0.1 s, like "30s", "5m" or "1h30m"',
+  read: (raw) => {
+    const seconds = duration.read(raw);
+    return seconds !== undefined && seconds >= 0.1 ? seconds : undefined;
   },
 };
 

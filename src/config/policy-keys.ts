@@ -1,4 +1,5 @@
-import { duration, expression, expressions, oneOf, someOf, texts } from './kinds.ts';
+import { expression, interval, oneOf, someOf, texts } from './kinds.ts';
+import { machineAttributes } from './machine-kinds.ts';
 import {
   POLICIES,
   POLICY_EXPRESSIONS,
@@ -21,7 +22,7 @@ export const POLICY_KEYS = {
     "When jobs run on this machine: `always`; `desktop` (HTCondor's: when the owner has been away for 15 min; suspended when the owner returns, vacated 10 min later); `hunter` (vacated 5 min later); `hunter-kill` (killed at once); `dedicated` (always; prefers the dedicated scheduler's jobs). See [owner.md](owner.md).",
   ),
   polling_interval: entry(
-    duration,
+    interval,
     '5s',
     "How often the worker evaluates its policy (POLLING_INTERVAL); while a job runs, the owner's return is noticed within a second.",
   ),
@@ -44,7 +45,7 @@ export const POLICY_KEYS = {
     'when a job with `+WantCheckpointSignal = true` is sent its checkpoint signal (PERIODIC_CHECKPOINT).',
   ),
   attributes: entry(
-    expressions,
+    machineAttributes,
     undefined,
     'A table of additional attributes of the machine (STARTD_ATTRS), including those that policies use, such as `StartIdleTime = 300`.',
   ),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { amounts, duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
+import { duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
 import { loadPaths, type Paths } from './paths.ts';
+import { machineResources } from './machine-kinds.ts';
 import { POLICY_KEYS, prefixed } from './policy-keys.ts';
 import { SHARING_KEYS } from './sharing-keys.ts';
 import { entry, presets, readTable, type Values } from './table.ts';
@@ -66,7 +67,7 @@ export const SETTINGS = {
   ...prefixed('pool', POLICY_KEYS),
   ...prefixed('pool', SHARING_KEYS),
   'pool.resources': entry(
-    amounts,
+    machineResources,
     undefined,
     'A table of custom resources of this machine, such as `licenses = 2` (MACHINE_RESOURCE_licenses); a job takes what it requests with `request_licenses`.',
   ),

@@ -1,4 +1,4 @@
-import { duration, expression, flagOrTexts, integer, namedAmounts, oneOf, real, texts } from './kinds.ts';
+import { duration, expression, flagOrTexts, integer, interval, namedAmounts, oneOf, real, texts } from './kinds.ts';
 import { entry, type Table } from './table.ts';
 
 /** The keys that say how owners share the pool, in `config.toml` after `pool.`. */
@@ -8,14 +8,14 @@ export const SHARING_KEYS = {
     'usage',
     "How owners are ordered: `usage`, HTCondor's user priorities; `updown`, the Up-Down index. See [priorities.md](priorities.md).",
   ),
-  priority_halflife: entry(duration, '1d', 'The time after which past usage counts half (PRIORITY_HALFLIFE).'),
+  priority_halflife: entry(interval, '1d', 'The time after which past usage counts half (PRIORITY_HALFLIFE).'),
   default_prio_factor: entry(real(1), 1000, "An owner's priority factor (DEFAULT_PRIO_FACTOR)."),
   nice_user_prio_factor: entry(
     real(1),
     1e10,
     'The priority factor of jobs with `nice_user = true` (NICE_USER_PRIO_FACTOR).',
   ),
-  'updown.interval': entry(duration, '2m', 'The interval to which `pool.updown.up` and `pool.updown.down` apply.'),
+  'updown.interval': entry(interval, '2m', 'The interval to which `pool.updown.up` and `pool.updown.down` apply.'),
   'updown.up': entry(real(0), 1, "What is added to an owner's index in each interval for each core held."),
   'updown.down': entry(
     real(0),
@@ -23,7 +23,7 @@ export const SHARING_KEYS = {
     "What is subtracted from an owner's index in each interval in which its jobs wait for capacity that is denied.",
   ),
   'updown.halflife': entry(
-    duration,
+    interval,
     '1h',
     'The half-life with which the index of an owner who neither holds nor wants capacity returns to 0.',
   ),

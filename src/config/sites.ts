@@ -4,8 +4,9 @@ import { BACKEND_NAMES } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
-import { amounts, duration, expressions, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
+import { duration, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
+import { machineAttributes, machineResources } from './machine-kinds.ts';
 import { POLICY_NAMES, type PolicyName } from './owner-policies.ts';
 import type { Paths } from './paths.ts';
 import { parseSiteUrl, type SiteTarget, siteUrl } from './site-url.ts';
@@ -72,8 +73,16 @@ export const SITE_KEYS = {
     'always',
     'When jobs run in its pilots, on nodes that have owners: as `pool.policy`.',
   ),
-  'glidein.attributes': entry(expressions, undefined, 'Additional attributes of its pilots: as `pool.attributes`.'),
-  'glidein.resources': entry(amounts, undefined, 'Custom resources of each of its pilots: as `pool.resources`.'),
+  'glidein.attributes': entry(
+    machineAttributes,
+    undefined,
+    'Additional attributes of its pilots: as `pool.attributes`.',
+  ),
+  'glidein.resources': entry(
+    machineResources,
+    undefined,
+    'Custom resources of each of its pilots: as `pool.resources`.',
+  ),
   'limits.queued': entry(integer(1), undefined, 'The largest number of our jobs in its queue, waiting and running.'),
   'limits.running': entry(
     integer(1),

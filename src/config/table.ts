@@ -67,7 +67,9 @@ function valuesOf<T extends Table>(
     const value = kind.read(raw);
     if (value === undefined) {
       const hidden = kind.hides?.(raw);
-      throw refusal(source, key, hidden ?? `'${key}' must be ${kind.says}, not ${JSON.stringify(raw)}`, [
+      const { name, message } = kind.faultIn?.(raw) ?? { message: `must be ${kind.says}, not ${JSON.stringify(raw)}` };
+      const at = name === undefined ? key : `${key}.${name}`;
+      throw refusal(source, at, hidden ?? `'${at}' ${message}`, [
         preset === undefined
           ? `Correct or delete the line.`
           : `Correct the line, or delete it for the default: ${JSON.stringify(preset)}`,

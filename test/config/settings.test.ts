@@ -4,6 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadPaths, type Paths } from '../../src/config/paths.ts';
 import { loadSettings, SETTINGS } from '../../src/config/settings.ts';
+import { changingAd } from '../../src/pool/host/machine.ts';
+import { NOTHING, nowTexts } from '../../src/pool/owner/machine-attrs.ts';
+import { sizeTexts } from '../../src/pool/wire/ads.ts';
+import { NOTHING as NO_SIZE } from '../../src/pool/wire/slots.ts';
 
 let paths: Paths;
 beforeEach(() => {
@@ -48,6 +52,22 @@ describe('config.toml', () => {
     ['user_log.format = ["ISO"]\n', "line 1: 'user_log.format' must be a list of", 'ISO_DATE'],
     ['notify = "me@x"\n', "line 1: unknown key 'notify'", 'gryphus config'],
     ['[notify.method]\na = 1\n', "'notify.method' must be one of", 'sendmail'],
+    [
+      '[pool]\nsuspend = "KeyboardIdle <"\n',
+      `line 2: 'pool.suspend' must be a ClassAd expression, not "KeyboardIdle <": column 15: expected `,
+      'delete the line',
+    ],
+    [
+      '[pool.attributes]\nA = 1\nB = "a +"\n',
+      `line 3: 'pool.attributes.B' must be a ClassAd expression, not "a +": column 4: expected `,
+      'delete the line',
+    ],
+    ['[pool]\nattributes = { A = [1] }\n', "line 2: 'pool.attributes.A' must be a ClassAd expression", 'delete'],
+    ['[pool.attributes]\n"a b" = 1\n', "'pool.attributes.a b' is not the name of an attribute", 'delete'],
+    ['[pool.attributes]\nSuspend = "true"\n', 'is an expression of the policy, which has a key of its own', 'delete'],
+    ['[pool.resources]\nx = 1\nlicenses = -1\n', "line 3: 'pool.resources.licenses' must be a number of", 'delete'],
+    ['[pool.resources]\nmemory = 1\n', "line 2: 'pool.resources.memory' is an attribute of every machine", 'delete'],
+    ['pool.polling_interval = "0s"\n', "'pool.polling_interval' must be a time of at least 0.1 s", '"5s"'],
   ])('refuses %j with the line and the remedy', async (text, message, remedy) => {
     config(text);
     await expect(loadSettings(paths)).rejects.toMatchObject({
@@ -56,5 +76,22 @@ describe('config.toml', () => {
       suggestions: [expect.stringContaining(remedy)],
     });
     await expect(loadSettings(paths)).rejects.toThrow(paths.configFile);
+  });
+
+  it('says nothing of a machine that its worker finds out', async () => {
+    const found = [
+      ...Object.keys(nowTexts(NOTHING)),
+      ...Object.keys(sizeTexts({}, NO_SIZE)),
+      ...Object.keys(changingAd(0, undefined)),
+      'Name',
+      'TotalCpus',
+      'MachineResources',
+      'GryphusSite',
+    ];
+    expect(found.length).toBeGreaterThan(20);
+    for (const name of found) {
+      config(`[pool.attributes]\n${name} = 1\n`);
+      await expect(loadSettings(paths), name).rejects.toThrow(`'pool.attributes.${name}' is found out by the worker`);
+    }
   });
 });

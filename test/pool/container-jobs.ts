@@ -1,14 +1,28 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
+import { accountOf } from '../../src/pool/host/accounts.ts';
+import { Accounts } from '../../src/pool/worker/accounts.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
+import { ExecuteDir } from '../../src/pool/worker/execute-dir.ts';
+import { JobUsers } from '../../src/pool/worker/job-users.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import type { ContainerSpec, Ending } from '../../src/site/contract.ts';
 import { until } from '../agent/agent.ts';
 import type { ContainerEngine } from '../sites/container-engine.ts';
+import { ticksOf } from './owner/ticks.ts';
 import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
@@ -45,7 +59,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function worker(containers: Containers): Startd {
+  function worker(containers: Containers, accounts?: Accounts): Startd {
     const news: FromWorker[] = [];
     said = news;
     const made = new Startd({
@@ -55,6 +69,7 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
       scripts: SCRIPTS,
       sharesHome: true,
       containers,
+      ...(accounts ? { accounts } : {}),
       proxyOf: (name) => join(dir, name),
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
       say: (message) => news.push(message),
@@ -139,6 +154,39 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     expect(statSync(join(job.work, 'a file')).uid).toBe(process.getuid?.());
     expect(engine.containers()).toEqual([]);
   }, 60_000);
+
+  const daemon = process.getuid?.() === 0 ? accountOf('daemon') : undefined;
+  it.runIf(daemon)(
+    'run under accounts of their own, stand still and are ended as others',
+    async () => {
+      startd.close();
+      for (const dir of [home, engine.dir]) chmodSync(dir, 0o711);
+      const execute = new ExecuteDir({ workerDir: dir, instance: 'w', fallback: join(home, 'execute') });
+      const users = new JobUsers({ runAs: () => 'daemon', isRoot: true, self: 'root', path: process.env['PATH'] });
+      startd = worker(found, new Accounts(users, execute));
+      const script = 'id -u; echo made > "a file"; ls ..; : > up; while :; do :; done';
+      const job = start('/bin/sh', ['-c', script]);
+      const path = join(execute.path, job.key);
+      const early = job
+        .end()
+        .then(({ how }) => Promise.reject(new Error(JSON.stringify(how) + readFileSync(join(path, 'stderr'), 'utf8'))));
+      await Promise.race([up(join(path, 'work')), early]);
+      early.catch(() => undefined);
+      startd.take({ t: 'suspend', key: job.key });
+      const before = ticksOf(job.key);
+      await new Promise((resume) => setTimeout(resume, 300));
+      expect(ticksOf(job.key)).toBe(before);
+      startd.take({ t: 'resume', key: job.key });
+      await until('it to go on', () => ticksOf(job.key) > before || undefined);
+      startd.take({ t: 'cancel', key: job.key, how: 'vacate', message: 'away' });
+      expect((await job.end()).how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
+      expect(readFileSync(join(path, 'stdout'), 'utf8').split('\n')[0]).toBe(String(daemon?.uid));
+      expect(statSync(join(path, 'work/a file')).uid).toBe(daemon?.uid);
+      expect(processes(job.key)).toEqual([]);
+      expect(engine.containers()).toEqual([]);
+    },
+    60_000,
+  );
 
   it("end with their program's status, whatever the runtime's own statuses mean, or with its signal", async () => {
     const runs = [

@@ -75,8 +75,8 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
   const cached = () => readdirSync(join(disk.dir, 'cache'));
 
   it('costs a program that fills it neither its exit status nor its times', async () => {
-    start('a.1.0.1', spec('cat /dev/zero >fat 2>/dev/null; exit 5'));
-    expect((await word('ended', 'a.1.0.1')).ending).toMatchObject({ how: { kind: 'exited', code: 5 } });
+    start('full.1.0.1', spec('cat /dev/zero >fat 2>/dev/null; exit 5'));
+    expect((await word('ended', 'full.1.0.1')).ending).toMatchObject({ how: { kind: 'exited', code: 5 } });
   }, 60_000);
 
   it.each(['has all that it needs itself', 'is sent its inputs'])(
@@ -90,13 +90,13 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
       const blob = { sha256: createHash('sha256').update(content).digest('hex'), bytes: content.length, path };
       const file = { kind: 'file', name: 'in', file: { kind: 'blob', blob }, executable: false } as const;
       disk.fill(2048);
-      start('a.1.0.1', spec('cat in', { inputs: [file] }));
-      expect(await word('gone', 'a.1.0.1')).toMatchObject({ why: 'claim', message: NO_SPACE });
+      start('full.1.0.1', spec('cat in', { inputs: [file] }));
+      expect(await word('gone', 'full.1.0.1')).toMatchObject({ why: 'claim', message: NO_SPACE });
       expect(cached()).toEqual([]);
       expect(startd.held()).toEqual([]);
       disk.free();
-      start('a.1.0.1', spec('wc -c <in', { inputs: [file] }));
-      const { ending } = await word('ended', 'a.1.0.1');
+      start('full.1.0.1', spec('wc -c <in', { inputs: [file] }));
+      const { ending } = await word('ended', 'full.1.0.1');
       expect(ending).toMatchObject({ how: { kind: 'exited', code: 0 } });
     },
     60_000,
@@ -106,8 +106,8 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     disk.fill();
     startd.space.look(() => undefined);
     await until('it to be seen', () => startd.space.kb < 100 || undefined);
-    start('a.1.0.1', spec('true'));
-    expect(said).toMatchObject([{ t: 'gone', key: 'a.1.0.1', why: 'claim', message: NO_SPACE }]);
+    start('full.1.0.1', spec('true'));
+    expect(said).toMatchObject([{ t: 'gone', key: 'full.1.0.1', why: 'claim', message: NO_SPACE }]);
     expect(Number(startd.space.ad()['FreeDiskKb'])).toBeLessThan(100);
     disk.free();
     let news = 0;
@@ -115,15 +115,15 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
       startd.space.look(() => (news += 1));
       return news > 0 || undefined;
     });
-    start('a.1.0.1', spec('true'));
-    await word('ended', 'a.1.0.1');
+    start('full.1.0.1', spec('true'));
+    await word('ended', 'full.1.0.1');
   }, 60_000);
 
   it('that is suddenly full starts nothing that could not be recorded', async () => {
     disk.fill();
     // It does not know yet.
-    start('a.1.0.1', spec(`: >'${dir}/ran'`));
-    expect(await word('gone', 'a.1.0.1')).toMatchObject({ why: 'claim', message: NO_SPACE });
+    start('full.1.0.1', spec(`: >'${dir}/ran'`));
+    expect(await word('gone', 'full.1.0.1')).toMatchObject({ why: 'claim', message: NO_SPACE });
     expect(existsSync(join(dir, 'ran'))).toBe(false);
     expect(readdirSync(join(disk.dir, 'jobs'))).toEqual([]);
   }, 60_000);
@@ -134,12 +134,12 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     startd.take({ t: 'base', id: 'b', spec: tasks });
     const long = 'x'.repeat(3000);
     const line = (n: number, more = '') => ['-c', `echo ${n} >>ledger; ${more}`, long];
-    task('a.1.0.1', line(1), 'c');
-    await word('ended', 'a.1.0.1');
+    task('full.1.0.1', line(1), 'c');
+    await word('ended', 'full.1.0.1');
     disk.fill();
     const keys: AttemptKey[] = [];
     for (let n = 2; n < 8; n++) {
-      const key: AttemptKey = `a.${n}.0.1`;
+      const key: AttemptKey = `full.${n}.0.1`;
       keys.push(key);
       task(key, line(n), 'c');
       await until(
@@ -156,7 +156,7 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     startd.space.now();
 
     // It ends on a full disk while its worker is not connected.
-    task('a.9.0.1', line(9, 'while ! [ -e go ]; do sleep 0.02; done; exit 3'), 'c');
+    task('full.9.0.1', line(9, 'while ! [ -e go ]; do sleep 0.02; done; exit 3'), 'c');
     await until('it to run', () => readFileSync(ledger, 'utf8').includes('9') || undefined);
     startd.close();
     // To the last byte of the log's own block.
@@ -168,6 +168,6 @@ describe.runIf(CAN_MOUNT)("a worker's full disk", () => {
     }
     writeFileSync(join(dir, 'go'), '');
     open();
-    expect((await word('ended', 'a.9.0.1')).ending).toMatchObject({ how: { kind: 'exited', code: 3 } });
+    expect((await word('ended', 'full.9.0.1')).ending).toMatchObject({ how: { kind: 'exited', code: 3 } });
   }, 60_000);
 });

@@ -13,7 +13,7 @@ import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
 
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
-const KEY = 'a.1.0.1' as AttemptKey;
+const KEY = 'shells.1.0.1' as AttemptKey;
 
 /**
  * A run that is reported as over may be started elsewhere: by then none of its processes may live, whatever was killed.

@@ -24,10 +24,13 @@ describe.skipIf(!SLOW)("the paper's month, with 23 stations and a heavy user who
     const fair = await month(options(UPDOWN));
     const waits = lightWaits(fair);
     const short = waits.filter((ratio) => ratio < 0.1).length / waits.length;
+    const part = fair.cpuSeconds / fair.seconds;
+    const heavy = fair.heavyHours / fifo.heavyHours;
+    process.stderr.write(`light jobs that hardly waited ${short}, heavy ${heavy} of FIFO's, cpu ${part}\n`);
     expect(waits.length).toBeGreaterThan(150);
     expect(short).toBeGreaterThanOrEqual(0.95);
-    expect(fair.heavyHours / fifo.heavyHours).toBeGreaterThanOrEqual(0.97);
-    expect(fair.cpuSeconds / fair.seconds).toBeLessThan(0.01);
+    expect(heavy).toBeGreaterThanOrEqual(0.97);
+    expect(part).toBeLessThan(0.01);
   }, 600_000);
 
   it('costs less than 1 % of a core with 1,000 stations, looked at every 5 s', async () => {
@@ -38,6 +41,7 @@ describe.skipIf(!SLOW)("the paper's month, with 23 stations and a heavy user who
       queued: 1300,
       tickSeconds: 5,
     });
+    process.stderr.write(`1,000 stations: cpu ${large.cpuSeconds / large.seconds}\n`);
     expect(large.cpuSeconds / large.seconds).toBeLessThan(0.01);
   }, 600_000);
 });

@@ -86,6 +86,25 @@ describe('an owner of better priority', () => {
     await pool.starts(3);
   });
 
+  it('tries again some seconds after the machine refused its job, and gave its place to another', async () => {
+    const pool = new OneCorePool({}, UPDOWN);
+    pool.submit(1, {}, { owner: 'heavy' });
+    await pool.starts(1);
+    pool.submit(2, {}, { owner: 'heavy' });
+    await pool.tick(3600);
+    pool.submit(3, {}, { owner: 'light' });
+    await pool.tick(1);
+    pool.ends(1, preempted);
+    await until('the start', () => pool.of('start').includes('a.3.0.1') || undefined);
+    const gone = { t: 'gone', key: 'a.3.0.1', why: 'claim', message: 'it requests 1 core (0 free)' } as const;
+    pool.centralManager.hear('w', gone, Buffer.alloc(0));
+    await pool.starts(2);
+    await pool.tick(4);
+    expect(pool.of('cancel')).toEqual(['a.1.0.1']);
+    await pool.tick(2);
+    expect(pool.of('cancel')).toEqual(['a.1.0.1', 'a.2.0.1']);
+  });
+
   it('does so by default only with Up-Down', async () => {
     const pool = new OneCorePool({}, sharingRules(presets(SETTINGS)), 2);
     for (const i of [1, 2]) pool.submit(i, {}, { owner: 'heavy' });

@@ -17,13 +17,17 @@ echo "end $n" >>"$1"
 `;
 const BRIEF = '#!/bin/sh\necho from 0 >>"$1"\nsleep 0.3\necho end 0 >>"$1"\n';
 
-/** The steps of a preemption by priority, from the order to vacate to its report. */
+const STEPS = ['prepare', 'commit', 'grant', 'end', 'forget'] as const;
+/** The steps from the submission that causes a preemption by priority to the other job's way back to a slot. */
 const POINTS: readonly CrashPoint[] = [
+  ...STEPS.flatMap((step) => [`central-manager.before-${step}`, `central-manager.saved-${step}`] as const),
   'worker.before-stop',
   'worker.before-end',
   'worker.after-end',
-  'central-manager.before-end',
-  'central-manager.saved-end',
+  'worker.before-record',
+  'worker.saved-record',
+  'worker.before-start',
+  'worker.after-start',
 ];
 
 describe.runIf(SLOW)('a preemption by priority in which a process dies', () => {

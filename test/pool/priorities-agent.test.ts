@@ -44,6 +44,7 @@ echo "$n" >count
     const light = await agent.submit('executable = /bin/sleep\narguments = 1\naccounting_group = light\nqueue\n');
     await agent.ok('wait', '--no-outcome', '--timeout', '20', String(light));
     const seconds = (Date.now() - at) / 1000;
+    process.stderr.write(`the light job started after ${(seconds - 1).toFixed(1)} s\n`);
     expect(seconds - 1).toBeLessThan(5);
     await agent.ok('rm', String(heavy), '--constraint', 'JobStatus == 1 && NumJobStarts == 0');
     await until('the preempted job to go on', () => /from [1-9]/.test(starts()) || undefined);

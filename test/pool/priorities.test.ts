@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ENTRY } from '../../src/pool/central-manager/central-manager-journal.ts';
 import { PRIORITY_RULES, Priorities } from '../../src/pool/central-manager/priorities.ts';
 import { FARTHEST, nextIndex } from '../../src/pool/central-manager/updown.ts';
 
@@ -150,6 +151,9 @@ describe('the priorities of owners', () => {
     clock.now = 100;
     expect(priorities.change({ owner: 'a', set: 'prio', value: 20 })).toBe(true);
     expect(priorities.priority('a')).toBe(20_000);
+    priorities.change({ owner: 'b', set: 'prio', value: -5 });
+    expect(priorities.priority('b')).toBe(500);
+    priorities.change({ owner: 'b', set: 'delete' });
     priorities.change({ owner: 'a', set: 'factor', value: 10 });
     expect(priorities.priority('a')).toBe(200);
     priorities.change({ owner: 'a', set: 'accum', value: 42 });
@@ -161,5 +165,23 @@ describe('the priorities of owners', () => {
     expect([priorities.priority('a'), priorities.inUse('a')]).toEqual([500, 1]);
     expect(priorities.change({ owner: 'nobody', set: 'delete' })).toBe(false);
     expect(priorities.change({ owner: 'nobody', set: 'reset' })).toBe(false);
+  });
+
+  it('can be read by the next central manager, whatever was set', () => {
+    const sets = fc.constantFrom('prio', 'factor', 'accum', 'begin', 'last', 'reset', 'delete');
+    const change = fc.record({ set: sets, value: fc.double({ noNaN: true, noDefaultInfinity: true }) });
+    fc.assert(
+      fc.property(fc.constantFrom('usage', 'updown'), fc.array(change, { maxLength: 5 }), (priority, changes) => {
+        const { clock, priorities } = clocked();
+        priorities.rules = { ...PRIORITY_RULES, priority };
+        priorities.use('a', 1);
+        for (const one of changes) {
+          clock.now += 1;
+          priorities.change({ owner: 'a', ...one });
+        }
+        const entry = { r: 'o', userPriorities: priorities.all() };
+        expect(ENTRY.safeParse(JSON.parse(JSON.stringify(entry))).error).toBeUndefined();
+      }),
+    );
   });
 });

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -13,13 +14,16 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { type Account, accountOf } from '../../src/pool/host/accounts.ts';
-import { processesOfAccount } from '../../src/pool/host/processes.ts';
+import { isStopped, processesOfAccount } from '../../src/pool/host/processes.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import { Accounts } from '../../src/pool/worker/accounts.ts';
+import { Cgroups } from '../../src/pool/worker/cgroups.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import { ExecuteDir } from '../../src/pool/worker/execute-dir.ts';
 import { JobUsers } from '../../src/pool/worker/job-users.ts';
+import { SlotAccounts } from '../../src/pool/worker/slot-accounts.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
+import { processIdentity } from '../../src/util/process-identity.ts';
 import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
 
@@ -28,7 +32,9 @@ if (!isRoot) process.stderr.write('Tests of jobs under other accounts are left o
 
 /** Accounts that need not exist on the machine. */
 const SLOT: Account = { name: 'slot1_1', uid: 54_321, gid: 54_321, home: '/nonexistent' };
-const find = (name: string) => (name === 'slot1_1' ? SLOT : accountOf(name));
+/** Nothing else on the machine runs as this one. */
+const OTHER: Account = { name: 'other', uid: 54_322, gid: 54_322, home: '/nonexistent' };
+const find = (name: string) => [SLOT, OTHER].find((one) => one.name === name) ?? accountOf(name);
 
 describe('the account of a job', () => {
   const users = (runAs: string, more: Partial<ConstructorParameters<typeof JobUsers>[0]> = {}) =>
@@ -89,7 +95,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function open(runAs = 'owner', slots = true): void {
+  function open(runAs = 'owner', slots = true, groups?: Cgroups): void {
     const mine: FromWorker[] = [];
     said = mine;
     const worker = join(dir, 'worker');
@@ -105,6 +111,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
       env: { PATH: process.env['PATH'] },
       scripts: SCRIPTS,
       sharesHome: true,
+      ...(groups ? { groups } : {}),
       accounts: new Accounts(
         new JobUsers({
           runAs: () => runAs,
@@ -123,7 +130,13 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     });
   }
 
-  function start(key: AttemptKey, text: string, owner = 'root', more: Partial<RunSpec> = {}): void {
+  function start(
+    key: AttemptKey,
+    text: string,
+    owner = 'root',
+    more: Partial<RunSpec> = {},
+    claim: string = key,
+  ): void {
     const spec: RunSpec = {
       executable: { kind: 'there', path: '/bin/sh' },
       args: ['-c', text],
@@ -136,7 +149,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     };
     const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
     startd.take({ t: 'kind', id: owner, ad: { Requirements: 'true', Owner: JSON.stringify(owner) } });
-    startd.take({ t: 'start', key, claim: key, kind: owner, size, spec, lease: 60 });
+    startd.take({ t: 'start', key, claim, kind: owner, size, spec, lease: 60 });
   }
 
   const end = (key: AttemptKey) =>
@@ -163,6 +176,33 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     expect(readdirSync(execute.path)).toEqual([]);
   }, 30_000);
 
+  it('cannot read what a former job of their account left, once that has ended', async () => {
+    start('runas.1.0.1', 'echo secret >secret; chmod -R a+rwX .; cat secret', 'daemon');
+    await end('runas.1.0.1');
+    const before = join(execute.path, 'runas.1.0.1');
+    start('runas.2.0.1', `cat ${before}/stdout ${before}/work/secret; echo over; id -un`, 'daemon');
+    await end('runas.2.0.1');
+    expect(output('runas.1.0.1')).toBe('secret\n');
+    expect(output('runas.2.0.1')).toBe('over\ndaemon\n');
+  }, 30_000);
+
+  it('never run in the shell that ran jobs of another account, under the same claim either', async () => {
+    const who = join(dir, 'who');
+    writeFileSync(who, '');
+    chmodSync(who, 0o666);
+    const pids: string[] = [];
+    for (const [n, owner] of ['somebody', 'somebody', 'daemon', 'daemon', 'nobody', 'somebody'].entries()) {
+      const key = `runas.${n + 1}.0.1` as const;
+      start(key, `echo $(id -un) $PPID >${who}`, owner, {}, 'claim');
+      await end(key);
+      const [name = '', pid = ''] = readFileSync(who, 'utf8').trim().split(' ');
+      expect(name).toBe(owner === 'somebody' ? 'root' : owner);
+      // Jobs of the worker's own account may share one.
+      if (owner !== 'somebody') expect(pids).not.toContain(pid);
+      pids.push(pid);
+    }
+  }, 30_000);
+
   it('leave nothing running: whatever uses the account of their slot dies with them', async () => {
     const hide = 'for i in 1 2 3; do env -i setsid sh -c "env -i sleep 600 & exec env -i sleep 600" & done; sleep 0.3';
     start('runas.1.0.1', hide);
@@ -185,6 +225,41 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     const { how } = await end('runas.1.0.1');
     expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted', yielded: true });
     expect(readFileSync(join(execute.path, 'runas.1.0.1/work/state'), 'utf8')).toBe('saved\n');
+  }, 30_000);
+
+  it('are suspended with whatever uses the account of their slot', async () => {
+    start('runas.1.0.1', 'env -i setsid sh -c "echo up; while :; do :; done" & while :; do :; done');
+    await started('runas.1.0.1', 'up');
+    const running = () => processesOfAccount(SLOT.uid).filter((pid) => !isStopped(pid)).length;
+    expect(running()).toBeGreaterThan(1);
+    startd.take({ t: 'suspend', key: 'runas.1.0.1' });
+    expect(running()).toBe(0);
+    startd.take({ t: 'resume', key: 'runas.1.0.1' });
+    expect(running()).toBeGreaterThan(1);
+    startd.take({ t: 'cancel', key: 'runas.1.0.1', how: 'remove', message: 'over' });
+    await end('runas.1.0.1');
+  }, 30_000);
+
+  it('are in control groups as others are, from their first moment', async () => {
+    const groups = Cgroups.open({ policy: 'auto', name: `gryphus-runas-${process.pid}`, limitMemory: false });
+    if (!groups) return;
+    startd.close();
+    open('owner', true, groups);
+    start(
+      'runas.1.0.1',
+      'cat /proc/self/cgroup; id -u; env -i setsid sh -c "while :; do :; done" & sleep 600',
+      'other',
+    );
+    await started('runas.1.0.1', String(OTHER.uid));
+    expect(output('runas.1.0.1')).toContain('/runas.1.0.1\n');
+    const busy = () => processesOfAccount(OTHER.uid).length;
+    await until('both', () => busy() >= 2 || undefined);
+    startd.take({ t: 'suspend', key: 'runas.1.0.1' });
+    expect(said.at(-1)).toMatchObject({ t: 'suspended' });
+    startd.take({ t: 'cancel', key: 'runas.1.0.1', how: 'remove', message: 'over' });
+    await end('runas.1.0.1');
+    await until('none to be left', () => busy() === 0 || undefined);
+    groups.close();
   }, 30_000);
 
   it('are found by the next worker, whatever that does with new ones', async () => {
@@ -222,6 +297,32 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
     expect((await end('runas.1.0.1')).how).toEqual({ kind: 'signaled', signal: 9 });
     expect(processesOfAccount(SLOT.uid)).toEqual([]);
   }, 30_000);
+
+  it('do not share the account of a slot with jobs of another worker', () => {
+    const accounts = join(dir, 'accounts');
+    const users = (worker: string) => {
+      const workerDir = join(dir, worker);
+      mkdirSync(workerDir, { recursive: true });
+      const slots = new SlotAccounts(workerDir, accounts);
+      const isRoot = true;
+      return new JobUsers({ runAs: () => 'slot', isRoot, self: 'root', path: process.env['PATH'], find, slots });
+    };
+    const [one, two] = [users('one'), users('two')];
+    for (const name of ['one', 'two']) writeFileSync(join(dir, name, 'worker.pid'), JSON.stringify(processIdentity()));
+    const has = (from: JobUsers, used: readonly number[] = []) => 'user' in from.choose('root', new Set(used));
+    expect([has(one), has(two)]).toEqual([true, false]);
+    expect(has(one)).toBe(true);
+    // Nothing is left to use it.
+    one.close();
+    expect([has(two), has(one)]).toEqual([true, false]);
+    // The other worker died, and nothing of its job is left.
+    rmSync(join(dir, 'two', 'worker.pid'));
+    expect(has(users('three'))).toBe(true);
+    const left = spawn('sleep', ['600'], { uid: SLOT.uid, gid: SLOT.gid, stdio: 'ignore' });
+    expect(has(users('four'))).toBe(false);
+    left.kill('SIGKILL');
+    expect(readdirSync(accounts)).toEqual(['slot1_1']);
+  });
 
   it('are refused where their accounts could not reach them', () => {
     startd.close();

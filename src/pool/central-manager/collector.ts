@@ -180,8 +180,8 @@ export class Collector {
     const now = this.#ports.clock();
     const offers: Offer<Worker>[] = [];
     for (const worker of this.#workers.values()) {
-      if (!takesMore(worker) || worker.free.cpus <= 0) continue;
       for (const [kind, { until, wait }] of worker.refused) if (until + wait <= now) worker.refused.delete(kind);
+      if (!takesMore(worker) || worker.free.cpus <= 0) continue;
       offers.push({
         worker,
         ad: worker.ad,

@@ -90,7 +90,8 @@ export class Granting {
     const wanted = autoclusters.wanted().filter(({ kind }) => unserved.has(kind));
     const now = Math.floor(ports.now() / 1000);
     const { preemption: rules } = sharing.rules;
-    const options = { workers: collector.all(), attemptOf, now, priorities, rules, gate };
+    const refuses = collector.refuses.bind(collector);
+    const options = { workers: collector.all(), attemptOf, refuses, now, priorities, rules, gate };
     for (const { worker, claim, attempt, by, because } of preemptions(wanted, options)) {
       claim.promised = by;
       attempt.cancelling = 'vacate';

@@ -21,6 +21,8 @@ export interface Preemption {
 export interface PreemptingOptions {
   readonly workers: Iterable<Worker>;
   readonly attemptOf: (key: Attempt['key']) => Attempt | undefined;
+  /** Whether a worker recently refused jobs of this kind. */
+  readonly refuses: (worker: Worker, kind: Autocluster) => boolean;
   /** Unix seconds. */
   readonly now: number;
   readonly priorities: Priorities;
@@ -68,7 +70,7 @@ export function preemptions(unserved: readonly WantedKind<Autocluster>[], option
     found.push(preemption);
   };
   for (const wanted of unserved) {
-    const free = candidates.filter(({ claim, worker }) => !chosen.has(claim) && !worker.refused.has(wanted.kind));
+    const free = candidates.filter(({ claim, worker }) => !chosen.has(claim) && !options.refuses(worker, wanted.kind));
     const before = promised.get(wanted.kind) ?? 0;
     const barred = () => options.gate.bars(wanted, true) !== undefined;
     if (barred()) continue;

@@ -173,19 +173,19 @@ export class Priorities {
     switch (set) {
       case 'prio':
         if (this.rules.priority === 'updown') account.index = value;
-        else account.real = value;
+        else account.real = Math.max(BEST, value);
         break;
       case 'factor':
-        account.factor = value;
+        account.factor = Math.max(1, value);
         break;
       case 'accum':
-        account.usage = value;
+        account.usage = Math.max(0, value);
         break;
       case 'begin':
-        account.begin = value;
+        account.begin = Math.min(Math.max(0, value), this.#wall());
         break;
       case 'last':
-        account.last = value;
+        account.last = Math.min(Math.max(0, value), this.#wall());
         break;
       case 'reset':
         account.usage = 0;

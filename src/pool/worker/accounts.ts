@@ -59,7 +59,9 @@ export class Accounts {
     };
   }
 
-  close(): void {
+  /** `idle`: no job is left that uses an account. */
+  close(idle: boolean): void {
+    if (idle) this.#users.close();
     this.#execute.close();
   }
 }

@@ -1,10 +1,11 @@
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
-  readdirSync,
   readFileSync,
-  rmdirSync,
+  readdirSync,
   rmSync,
+  rmdirSync,
   statSync,
   unlinkSync,
   writeFileSync,
@@ -59,6 +60,11 @@ export class AttemptDir implements AttemptPlace {
     if (record.user) chmodSync(this.path, 0o711);
     // An incomplete record counts as none: nothing of it was started.
     writeFileSync(join(this.path, 'record'), JSON.stringify(record), { mode: 0o600 });
+  }
+
+  /** Its account may be another job's before the results have left: no account can pass into it any more. */
+  seal(): void {
+    if (this.uid !== undefined && existsSync(this.path)) chmodSync(this.path, 0o700);
   }
 
   record(): AttemptRecord | undefined {

@@ -323,9 +323,14 @@ function apptainer({ spec, runtime, place, mounts, cwd, variables, ...others }: 
         ]),
     `flags=${shellQuote(runtime.flags.join(' '))}`,
     ...(runtime.fileFlags === undefined ? [] : [`[ -d "$image" ] || flags="$flags ${runtime.fileFlags.join(' ')}"`]),
+    // The worker's own test of the runtime tells nothing of what another account may do.
+    ...(place.become && runtime.fileFlags?.length === 0
+      ? [`[ -d "$image" ] || ${shellWords(place.become)} test -w /dev/fuse || flags="$flags --unsquash"`]
+      : []),
     ...begin({ spec, runtime, place, mounts, cwd, variables, ...others }),
     ...Object.entries(variables).map(([name, value]) => `export ${prefix}${name}=${shellQuote(value)}`),
-    `${shellWords(place.become ?? [])} "$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])} >&3 2>&4`,
+    // It opens the directory in which it is started, and another account cannot do so with the worker's.
+    `(cd ${shellQuote(place.user ? `${place.dir}/work` : '.')} && exec ${shellWords(place.become ?? [])} "$run" ${shellWords(words)} $flags "$image" ${shellWords([...program, ...spec.args])}) >&3 2>&4`,
     'code=$?',
     // apptainer's own error message if it could not start the program.
     'if [ "$code" -eq 255 ]; then',

@@ -1,4 +1,5 @@
-import { isStopped, parentOf, signal } from '../host/processes.ts';
+import { processIdentity, type ProcessIdentity } from '../../util/process-identity.ts';
+import { isStopped, parentOf, processesOfAccount, signal } from '../host/processes.ts';
 import { keepsRecord, livingOf } from './last-of.ts';
 import type { Run } from './run.ts';
 
@@ -10,15 +11,23 @@ const TURNS = 50;
  * it uses no processor, and has to see how the program ends.
  */
 export function halt(run: Run, still: boolean): boolean {
-  if (run.group?.freeze(still)) return true;
+  const frozen = run.group?.freeze(still) === true;
+  if (frozen && !run.record.user?.alone) return true;
   for (let turn = 0; turn < TURNS; turn++) {
-    const all = livingOf(run).filter((one) => one.pid !== run.shell?.pid && !isKeeper(run, one));
+    const all = (frozen ? hiddenOf(run) : [...livingOf(run), ...hiddenOf(run)]).filter(
+      (one) => one.pid !== run.shell?.pid && !isKeeper(run, one),
+    );
     const others = still ? all.filter(({ pid }) => !isStopped(pid)) : all;
     if (still && others.length === 0) return true;
     for (const { pid } of others) signal(pid, still ? 'SIGSTOP' : 'SIGCONT');
     if (!still) return true;
   }
   return false;
+}
+
+/** Those that use the account of its slot, though they may have left its session and cleared their environment. */
+function hiddenOf({ record: { user } }: Run): ProcessIdentity[] {
+  return user?.alone ? processesOfAccount(user.uid).map((pid) => processIdentity(pid)) : [];
 }
 
 function isKeeper({ shell }: Run, one: Parameters<typeof keepsRecord>[0]): boolean {

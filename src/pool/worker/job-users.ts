@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path';
 import * as z from 'zod';
 import { count, flag, type Read, text } from '../../util/schema.ts';
 import { type Account, accountOf, groupsOf } from '../host/accounts.ts';
+import type { SlotAccounts } from './slot-accounts.ts';
 
 /** The account under which a job runs, if it is not the worker's own. */
 export const JOB_USER = z.strictObject({
@@ -36,6 +37,8 @@ export interface JobUsersOptions {
   /** The worker's own PATH. */
   readonly path: string | undefined;
   readonly find?: (name: string) => Account | undefined;
+  /** What other workers of this machine use; without it, they use none. */
+  readonly slots?: Pick<SlotAccounts, 'take' | 'release'>;
 }
 
 /** Which account a job gets: none (the worker's own), one, or none that it may have. */
@@ -94,11 +97,17 @@ export class JobUsers {
     ];
   }
 
+  close(): void {
+    this.#options.slots?.release();
+  }
+
   #slot(used: ReadonlySet<number>): { readonly user: JobUser } | undefined {
+    const { slots } = this.#options;
+    slots?.release((name) => used.has(this.#account(name, true)?.uid ?? -1));
     for (let n = 1; n <= MOST_SLOTS; n++) {
       const user = this.#account(`slot1_${n}`, true);
       if (!user) return undefined;
-      if (!used.has(user.uid)) return { user };
+      if (!used.has(user.uid) && slots?.take(user) !== false) return { user };
     }
     return undefined;
   }

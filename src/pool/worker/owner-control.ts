@@ -110,6 +110,7 @@ export class OwnerControl {
     const { complaints } = this.#options.machine.policy;
     return {
       ...(this.#now ? nowTexts(this.#now) : {}),
+      CpuBusy: String(this.#busySince !== undefined),
       GryphusOwner: this.#reason === undefined ? null : quoted(this.#reason),
       GryphusPolicyTrouble: complaints.length === 0 ? null : quoted(complaints.join('; ')),
     };

@@ -160,15 +160,9 @@ export class WorkerClaims {
     for (const claim of this.#claims.values()) claim.waiting = claim.waiting.filter((start) => start.key !== key);
   }
 
-  /** Restores the claim of a run that an earlier worker left. */
+  /** Restores the claim of a run that an earlier worker left; one that has ended uses nothing, even until it is forgotten. */
   adopt(run: Run): void {
-    const known = this.#claims.get(run.record.claim);
-    if (known) {
-      // The run already known under this claim has ended, but was not yet forgotten.
-      if (known.run?.dir.exit()) known.run = run;
-      return;
-    }
-    this.#claims.set(run.record.claim, fresh(run.record.size, run));
+    if (!run.dir.exit()) this.#claims.set(run.record.claim, fresh(run.record.size, run));
   }
 
   starter(id: string): Starter {
@@ -239,6 +233,7 @@ export class WorkerClaims {
 
   /** What ran under its claim has ended: the claim is free for the next attempt. */
   leave(run: Run): void {
+    if (run.dir instanceof AttemptDir) run.dir.seal();
     const claim = this.#claims.get(run.record.claim);
     if (claim?.run === run) claim.run = undefined;
   }

@@ -22,6 +22,7 @@ import { bootId, changingAd } from '../host/machine.ts';
 import { ownerControl } from './open-owner-control.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
 import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
+import { SlotAccounts } from './slot-accounts.ts';
 import { Shells } from './shells.ts';
 import { killAll } from './stopping.ts';
 import { proxiesOf } from './stage.ts';
@@ -209,7 +210,7 @@ export async function runWorker(
       containers.close();
       chirp.close();
       machine.groups?.close();
-      accounts.close();
+      accounts.close(startd.busy === 0);
       link.end(message);
       resolve({ exit, message });
     }
@@ -227,6 +228,7 @@ function accountsOf(
     isRoot: process.getuid?.() === 0,
     self: userInfo().username,
     path: environment['PATH'],
+    slots: new SlotAccounts(dir),
   });
   return new Accounts(users, new ExecuteDir({ configured: execute, workerDir: dir, instance }));
 }

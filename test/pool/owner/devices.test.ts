@@ -1,5 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, unlinkSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -7,6 +17,8 @@ import { onBattery } from '../../../src/pool/owner/idle/battery.ts';
 import { InputDevices } from '../../../src/pool/owner/idle/input-devices.ts';
 import { Interrupts } from '../../../src/pool/owner/idle/interrupts.ts';
 import { Terminals } from '../../../src/pool/owner/idle/terminals.ts';
+import { until } from '../../agent/agent.ts';
+import { Typist } from './typist.ts';
 
 let dir: string;
 beforeEach(() => {
@@ -87,5 +99,25 @@ it('interrupts and terminals that vanish are no signs, and no longer a source', 
   const terminals = new Terminals({ dev });
   expect(terminals.look(100)).toMatchObject({ sees: true, idle: undefined, note: 'no terminal is open' });
   rmSync(dev, { recursive: true });
-  expect(terminals.look(101)).toMatchObject({ sees: false });
+  expect(terminals.look(105)).toMatchObject({ sees: false });
+});
+
+it('a terminal that its user closes shows no more signs, and does not take back the last', async () => {
+  const typist = new Typist();
+  const terminal = await typist.terminal();
+  let note = '';
+  const terminals = new Terminals({ ignored: () => ['*', `!${terminal}`] });
+  const look = (at: number) => {
+    const reading = terminals.look(at);
+    ({ note } = reading);
+    return reading.idle;
+  };
+  // It was there before the first look, so only what is read from now on is new; the kernel may round it away.
+  expect(look(1000)).toBeGreaterThanOrEqual(0);
+  expect(note).toBe(`1 looked at, last ${terminal}`);
+  const before = look(1001) ?? 0;
+  await typist.end();
+  await until('the terminal to be gone', () => !existsSync(`/dev/${terminal}`) || undefined);
+  expect(look(1100)).toBeCloseTo(before + 99, 3);
+  expect(note).toBe('no terminal is open');
 });

@@ -57,10 +57,9 @@ export class RealReturns {
     stations.file('counting.sh', COUNTING, 0o755);
   }
 
-  /** Goes on for this long, then waits for the jobs to end. */
-  async run(ms: number): Promise<void> {
-    const end = Date.now() + ms;
-    while (Date.now() < end) {
+  /** So many returns; then it waits for the jobs to end. */
+  async run(returns: number): Promise<void> {
+    while (this.counted.returns < returns) {
       await this.#feed();
       await delay(this.#random() * 2000);
       await this.#return();

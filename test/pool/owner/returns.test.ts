@@ -10,6 +10,7 @@ it.each(['hunter', 'desktop', 'hunter-kill'] as const)(
   async (policy) => {
     const world = new World(1988, policy);
     await world.run(RETURNS);
+    if (SLOW) process.stderr.write(`${policy}: ${JSON.stringify(world.counted)}\n`);
     expect(world.wrong).toEqual([]);
     const least = RETURNS / 100;
     for (const count of ['workerDeaths', 'managerDeaths', 'done', 'vacated'] as const)

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { textsInForce } from '../../../src/pool/owner/in-force.ts';
 import { readRootPolicy } from '../../../src/pool/owner/root-policy.ts';
+import { WorkerMachine } from '../../../src/pool/worker/worker-machine.ts';
+import { until } from '../../agent/agent.ts';
 import type { WorkerConfig } from '../../../src/pool/wire/worker-config.ts';
 
 let dir: string;
@@ -65,6 +67,50 @@ describe('the policy that root sets for a machine', () => {
     await refused(/owner-policy\.toml, line 2/);
     write('keep = 1\n\nsuspnd = "true"\n');
     await refused(/owner-policy\.toml, line 3/);
+  });
+
+  describe.runIf(isRoot)('on a running worker', () => {
+    async function machine() {
+      const said: string[] = [];
+      const config = join(dir, 'config.json');
+      const values = { token: 't', secret: 's', name: 'n', site: 'here', dir, socket: '/s', cpus: 4, memoryMb: 100 };
+      writeFileSync(config, JSON.stringify(values), { mode: 0o600 });
+      const options = { config: values, file: config, instance: 'w', environment: {}, rootPolicy: file };
+      const worker = await new WorkerMachine({ ...options, log: (message) => said.push(message) }).open();
+      const follows = (what: string, is: () => boolean) => until(what, () => worker.look() || is() || undefined, 1000);
+      return { worker, said, follows };
+    }
+
+    it('is in force within a second, and stays so while the file is wrong', async () => {
+      const { worker, said, follows } = await machine();
+      expect([worker.off(0), worker.policy.texts.SUSPEND, worker.size.cpus]).toEqual([undefined, 'false', 4]);
+      write('keep = 1\nsuspend = "KeyboardIdle < 7"\n');
+      await follows('the change', () => worker.size.cpus === 3);
+      expect([worker.policy.texts.SUSPEND, worker.size.cpus]).toEqual(['KeyboardIdle < 7', 3]);
+      write('keep = 2\n\nsuspend = "KeyboardIdle <"\n');
+      await follows('the complaint', () => said.length > 0);
+      expect(said.at(-1)).toMatch(
+        /owner-policy\.toml, line 3: 'suspend' must be .* column 15: .* The previous settings stay in force/,
+      );
+      expect([worker.policy.texts.SUSPEND, worker.size.cpus, worker.off(0)]).toEqual([
+        'KeyboardIdle < 7',
+        3,
+        undefined,
+      ]);
+      rmSync(file);
+      await follows('its end', () => worker.size.cpus === 4);
+      expect(worker.policy.texts.SUSPEND).toBe('false');
+    });
+
+    it('lets nothing start if it never was right', async () => {
+      write('off = "nwo"\n');
+      const { worker, said, follows } = await machine();
+      expect(said).toEqual([expect.stringMatching(/line 1: 'off' must be .* No job is taken until it is corrected/)]);
+      expect(worker.off(0)).toMatchObject({ how: 'peaceful' });
+      write('keep = 1\n');
+      await follows('its correction', () => worker.off(0) === undefined);
+      expect([worker.off(0), worker.size.cpus]).toEqual([undefined, 3]);
+    });
   });
 
   it('takes the place of all of the user’s expressions where it names a policy', () => {

@@ -19,18 +19,24 @@ export function parseInterrupts(text: string): Map<string, number> {
   return counts;
 }
 
+/** How long a file that lists no input device is not read again, in seconds: the kernel makes it anew each time. */
+const REST = 30;
+
 /** Interrupts of keyboards and mice, as HTCondor's own look at i8042: only that they happened is seen. */
 export class Interrupts implements IdleSource {
   readonly name = 'interrupts';
   readonly #file: string;
   readonly #changes = new LastChange<string>();
   #last: number | undefined;
+  #blindAt: number | undefined;
 
   constructor(file = '/proc/interrupts') {
     this.#file = file;
   }
 
   look(at: number): Reading {
+    const none = { sees: false, note: `${this.#file} lists no keyboard or mouse` };
+    if (this.#blindAt !== undefined && at >= this.#blindAt && at - this.#blindAt < REST) return none;
     let text: string;
     try {
       text = readFileSync(this.#file, 'latin1');
@@ -38,7 +44,8 @@ export class Interrupts implements IdleSource {
       return { sees: false, note: `${this.#file} cannot be read` };
     }
     const counts = parseInterrupts(text);
-    if (counts.size === 0) return { sees: false, note: '/proc/interrupts lists no keyboard or mouse' };
+    this.#blindAt = counts.size === 0 ? at : undefined;
+    if (counts.size === 0) return none;
     for (const [name, count] of counts) {
       const changed = this.#changes.note(name, count, at);
       if (changed !== undefined) this.#last = Math.max(this.#last ?? changed, changed);

@@ -12,6 +12,9 @@ export function parseSshd(title: string): { readonly user: string; readonly tty:
   return { user: found[1], tty: found[2] === 'notty' ? undefined : found[2] };
 }
 
+/** How often processes are looked through, in seconds. */
+const EVERY = 4;
+
 /**
  * A new log-in by ssh of somebody else: also one without a terminal. The sessions of the worker's own user without a
  * terminal do not count, since agents use those; with one, the terminal counts.
@@ -23,7 +26,8 @@ export class Logins implements IdleSource {
   #known = new Set<string>();
   readonly #sessions = new Map<string, string>();
   #last: number | undefined;
-  #looked = false;
+  #lookedAt: number | undefined;
+  #note = '';
 
   constructor(proc = '/proc', uid = process.getuid?.() ?? -1) {
     this.#proc = proc;
@@ -31,11 +35,20 @@ export class Logins implements IdleSource {
   }
 
   look(at: number): Reading {
+    const before = this.#lookedAt;
+    if (before === undefined || at < before || at - before >= EVERY) {
+      const trouble = this.#lookThrough(at);
+      if (trouble !== undefined) return { sees: false, note: trouble };
+    }
+    return { sees: true, idle: this.#last === undefined ? undefined : at - this.#last, note: this.#note };
+  }
+
+  #lookThrough(at: number): string | undefined {
     let pids: string[];
     try {
       pids = readdirSync(this.#proc).filter((name) => /^[1-9]\d*$/.test(name));
     } catch {
-      return { sees: false, note: `${this.#proc} cannot be read` };
+      return `${this.#proc} cannot be read`;
     }
     const now = new Set(pids);
     for (const pid of this.#sessions.keys()) if (!now.has(pid)) this.#sessions.delete(pid);
@@ -44,13 +57,10 @@ export class Logins implements IdleSource {
     for (const pid of [...fresh, ...this.#young]) this.#notice(pid, at);
     this.#young = new Set(fresh);
     this.#known = now;
-    this.#looked = true;
+    this.#lookedAt = at;
     const users = [...new Set(this.#sessions.values())];
-    return {
-      sees: true,
-      idle: this.#last === undefined ? undefined : at - this.#last,
-      note: users.length === 0 ? 'nobody else is logged in by ssh' : `logged in: ${users.join(', ')}`,
-    };
+    this.#note = users.length === 0 ? 'nobody else is logged in by ssh' : `logged in: ${users.join(', ')}`;
+    return undefined;
   }
 
   #young: ReadonlySet<string> = new Set();
@@ -63,7 +73,7 @@ export class Logins implements IdleSource {
       const owner = statSync(join(this.#proc, pid)).uid;
       if (owner === this.#uid) return;
       this.#sessions.set(pid, session.user);
-      if (this.#looked) this.#last = at;
+      if (this.#lookedAt !== undefined) this.#last = at;
     } catch {
       // It has ended.
     }

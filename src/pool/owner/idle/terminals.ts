@@ -2,6 +2,9 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type IdleSource, LastChange, type Reading } from './source.ts';
 
+/** How often the machine's own devices are looked at, in seconds; pseudo-terminals are looked at each time. */
+const CONSOLES = 4;
+
 export interface TerminalsOptions {
   readonly dev?: string;
   /** Names, as `pts/3` or `tty1`, that do not count; `*` at the end stands for many. */
@@ -22,6 +25,9 @@ export class Terminals implements IdleSource {
   #last: { at: number; name: string } | undefined;
   #lastConsole: number | undefined;
   #looked = false;
+  /** The devices of the machine itself, at the last look at them: there are dozens, and few are ever open. */
+  #consoles: ReadonlySet<string> = new Set();
+  #consolesAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: TerminalsOptions = {}) {
     this.#options = options;
@@ -29,11 +35,12 @@ export class Terminals implements IdleSource {
 
   look(at: number): Reading {
     const { dev = '/dev' } = this.#options;
-    const names = terminalsIn(dev);
-    if (names === undefined) return { sees: false, note: `${dev} cannot be read` };
+    const isDue = at < this.#consolesAt || at - this.#consolesAt >= CONSOLES;
+    const consoles = isDue ? consolesIn(dev) : [];
+    if (consoles === undefined) return { sees: false, note: `${dev} cannot be read` };
     const wall = Date.now() / 1000;
-    const there = new Set<string>();
-    for (const name of names) {
+    const there = new Set(isDue ? [] : this.#consoles);
+    for (const name of [...consoles, ...ptsIn(dev)]) {
       if (isIgnored(name, this.#options.ignored?.() ?? [])) continue;
       const found = statSync(join(dev, name), { throwIfNoEntry: false });
       if (!found?.isCharacterDevice()) continue;
@@ -47,6 +54,10 @@ export class Terminals implements IdleSource {
       if (this.#isOurs(key, found.rdev, changed > (this.#last?.at ?? Number.NEGATIVE_INFINITY))) continue;
       if (!this.#last || changed > this.#last.at) this.#last = { at: changed, name };
       if (isConsole(name)) this.#lastConsole = Math.max(this.#lastConsole ?? changed, changed);
+    }
+    if (isDue) {
+      this.#consoles = new Set([...there].filter((key) => !key.startsWith('pts/')));
+      this.#consolesAt = at;
     }
     this.#changes.keepOnly(there);
     for (const key of this.#ours.keys()) if (!there.has(key)) this.#ours.delete(key);
@@ -72,10 +83,9 @@ export class Terminals implements IdleSource {
   }
 }
 
-function terminalsIn(dev: string): string[] | undefined {
+function consolesIn(dev: string): string[] | undefined {
   try {
-    const ttys = readdirSync(dev).filter((name) => /^tty(\d+|[A-Za-z]+\d+)$/.test(name) && name !== 'tty0');
-    return [...ttys, ...ptsIn(dev)];
+    return readdirSync(dev).filter((name) => /^tty(\d+|[A-Za-z]+\d+)$/.test(name) && name !== 'tty0');
   } catch {
     return undefined;
   }
