@@ -14,6 +14,7 @@ const bin = (name) => join(root, 'node_modules/.bin', name);
 /** @type {readonly [string, string, string[]][]} */
 const CHECKS = [
   ['types', bin('tsc'), ['--noEmit', '-p', 'test/tsconfig.json']],
+  ['types of the page', bin('tsc'), ['--noEmit', '-p', 'src/web/page']],
   ['lint', bin('oxlint'), ['--type-aware', '--deny-warnings', 'src', 'test', 'scripts', 'bench']],
   ['format', bin('biome'), ['format', '.']],
   ['build', process.execPath, ['scripts/build.mjs']],
