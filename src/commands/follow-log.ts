@@ -1,5 +1,6 @@
-import { closeSync, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, statSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StringDecoder } from 'node:string_decoder';
 import { GryphusError } from '../errors.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
@@ -60,6 +61,19 @@ export async function* followLog(
     signal.removeEventListener('abort', aborted);
     watcher?.close();
     closeSync(fd);
+  }
+}
+
+/** Waits until the file exists, or until `signal`. */
+export async function untilThere(file: string, signal: AbortSignal): Promise<void> {
+  while (!existsSync(file) && !signal.aborted) {
+    const changed = new AbortController();
+    const either = AbortSignal.any([signal, changed.signal]);
+    const watcher = watch(dirname(file) || '.', { signal: either }, () => changed.abort());
+    watcher.on('error', () => undefined);
+    // It may have come before the watch.
+    if (!existsSync(file)) await sleep(LOOK_AGAIN, undefined, { signal: either }).catch(() => undefined);
+    changed.abort();
   }
 }
 

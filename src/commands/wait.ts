@@ -1,9 +1,11 @@
+import { resolve } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import { parseJobId } from '../job/ids.ts';
+import { type JobId, parseJobId } from '../job/ids.ts';
 import { firstOf } from '../util/first-of.ts';
 import type { FailureGroup, Gryphus, Selections } from '../index.ts';
 import { LIFE } from '../job/life.ts';
+import { quoted } from '../job/values.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
 import { GryphusCommand, interruptible, prose, word } from './command.ts';
 import { constraintFlag, oneOf, selections, targets } from './select.ts';
@@ -99,18 +101,35 @@ ended job are complete.`);
     }
   }
 
+  /**
+   * Jobs of the queue that have this log: right after a submit, it may lack them, or not be there at all. None if there is no queue;
+   * the log may be another program's.
+   */
+  async #owed(file: string, flags: LogFlags): Promise<readonly JobId[]> {
+    const path = quoted(resolve(file));
+    const constraint = `UserLog =?= ${path} || strcat(Iwd, "/", UserLog) =?= ${path}`;
+    const ids: JobId[] = [];
+    const look = async (gryphus: Gryphus) => {
+      for await (const { id } of gryphus.query({ constraint, attributes: [] })) ids.push(id);
+    };
+    await this.withGryphus(flags, look, false).catch(() => undefined);
+    return ids;
+  }
+
   /** `undefined`: already reported, or interrupted. */
   async #log(
     [file = '', job]: readonly string[],
-    flags: { timeout?: number | undefined; num?: number | undefined; status: boolean; echo: boolean; json: boolean },
+    flags: LogFlags,
     interrupted: AbortSignal,
   ): Promise<boolean | undefined> {
-    const { followLog } = await import('./follow-log.ts');
+    const { followLog, untilThere } = await import('./follow-log.ts');
     const { LogProgress, statusLine } = await import('./show/log-progress.ts');
     const { printUserLog } = await import('../user-log/text.ts');
     const id = job === undefined ? undefined : (parseJobId(job) ?? { cluster: Number(job) });
-    const progress = new LogProgress(id);
+    const owed = await this.#owed(file, flags);
+    const progress = new LogProgress(id, owed);
     const late = new AbortController();
+    const signal = AbortSignal.any([late.signal, interrupted]);
     const timer = flags.timeout === undefined ? undefined : setTimeout(() => late.abort(), flags.timeout * 1000);
     const say = (event: UserLogEvent) => {
       if (flags.echo) process.stdout.write(printUserLog(event));
@@ -119,7 +138,9 @@ ended job are complete.`);
     };
     try {
       const enough = () => flags.num === undefined && progress.allDone;
-      const events = followLog(file, true, AbortSignal.any([late.signal, interrupted]), enough);
+      if (owed.length > 0) await untilThere(file, signal);
+      if (signal.aborted) return interrupted.aborted ? undefined : false;
+      const events = followLog(file, true, signal, enough);
       for await (const event of events) {
         if (!progress.concerns(event)) continue;
         progress.take(event);
@@ -135,6 +156,15 @@ ended job are complete.`);
       clearTimeout(timer);
     }
   }
+}
+
+interface LogFlags {
+  readonly home?: string | undefined;
+  readonly timeout?: number | undefined;
+  readonly num?: number | undefined;
+  readonly status: boolean;
+  readonly echo: boolean;
+  readonly json: boolean;
 }
 
 /** Of all jobs, the history has more than those that were waited for: those that ended before. */

@@ -63,6 +63,14 @@ describe('a job whose log cannot be written', () => {
     120_000,
   );
 
+  it('is waited for from right after the submit on, although it does not have its job yet', async () => {
+    for (const times of [1, 2, 3]) {
+      await agent.submit('executable = /bin/sleep\narguments = 0.3\nlog = waited.log\nqueue\n');
+      expect(await agent.ok('wait', 'waited.log', '--timeout', '60')).toBe('All jobs done.\n');
+      expect(types('waited.log').filter((type) => type === 'terminated')).toHaveLength(times);
+    }
+  }, 120_000);
+
   it('harms no other, says so, and has all of its log as soon as it can be', async () => {
     mkdirSync(join(agent.work, 'logs'));
     const held = (log: string) =>

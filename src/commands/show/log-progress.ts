@@ -13,8 +13,10 @@ export class LogProgress {
   readonly #alive = new Set<string>();
   readonly #ended = new Set<string>();
 
-  constructor(wanted: WantedEnds = {}) {
+  /** `expected`: jobs whose ends are still to come, although the log may not have their submits yet. */
+  constructor(wanted: WantedEnds = {}, expected: Iterable<JobId> = []) {
     this.#wanted = wanted;
+    for (const id of expected) if (this.concerns(id)) this.#alive.add(`${id.cluster}.${id.proc}`);
   }
 
   concerns(id: JobId): boolean {
