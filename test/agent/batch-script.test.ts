@@ -63,7 +63,7 @@ describe('batch scripts in the pool', { timeout: 90_000 }, () => {
     const named = await script('named.sh', `#!/bin/sh\n#$ -hold_jid first\n#$ -cwd\necho "$JOB_ID $SGE_TASK_ID"\n`);
     expect(await agent.ok('q', `${ok}`, '-af', 'HoldReason')).toBe(`waits for afterok:${first}\n`);
     agent.file('../gate', '');
-    await agent.ok('wait', `${any}`, `${failed}`, `${named}`, `${removed}`);
+    await agent.ok('wait', '--no-outcome', `${any}`, `${failed}`, `${named}`, `${removed}`);
     expect(agent.read(`named.sh.o${named}`)).toBe(`${named} undefined\n`);
     const at = (cluster: number) => Number(agent.read(`slurm-${cluster}.out`));
     expect(at(any)).toBeGreaterThan(at(failed));
