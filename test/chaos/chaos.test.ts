@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { htcondorPlace } from '../../scripts/htcondor.mjs';
 import { formatJobId } from '../../src/job/ids.ts';
 import type { UserLogEvent } from '../../src/user-log/event.ts';
@@ -35,7 +35,9 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
   let slurm: Target;
   const targets: Target[] = [];
 
-  beforeAll(async () => {
+  // Another try begins with another agent: what a failed one left would fail it too.
+  beforeEach(async () => {
+    targets.length = 0;
     agent = new TestAgent();
     agent.config('[gridmanager]\nrestart_max = "500ms"\nretry_max = "2s"\n[pool]\ncpus = 4\n');
     slurm = await startTarget('slurm, ssh', agent);
@@ -52,7 +54,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
     agent.file('job.sh', PROGRAM, 0o755);
     await agent.ok('glidein', 'start', '--site', 'cluster', '--cores', '2', '--walltime', '2h');
   }, 120_000);
-  afterAll(async () => {
+  afterEach(async () => {
     await agent.end();
     await slurm.stop();
   });
