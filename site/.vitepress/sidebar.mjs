@@ -16,6 +16,7 @@ export const SIDEBAR = [
     items: [
       { text: 'Commands', link: '/docs/cli/README' },
       { text: 'Configuration', link: '/docs/configuration' },
+      { text: 'The live page', link: '/docs/web' },
       { text: 'Error messages', link: '/docs/error-messages' },
       { text: 'Comparison with other tools', link: '/docs/comparison' },
       { text: 'What changed', link: '/CHANGELOG' },
@@ -29,6 +30,7 @@ export const SIDEBAR = [
       { text: 'Parallel jobs', link: '/docs/parallel' },
       { text: 'DAGs', link: '/docs/dag' },
       { text: 'Checkpoints', link: '/docs/checkpoints' },
+      { text: 'Chirp', link: '/docs/chirp' },
       { text: 'URLs as inputs and outputs', link: '/docs/urls' },
       { text: 'ClassAds', link: '/docs/classad' },
       { text: 'Differences from HTCondor', link: '/docs/compatibility' },
@@ -46,7 +48,7 @@ export const SIDEBAR = [
       { text: "Condor-G's figure 1", link: '/docs/condor-g-figure-1' },
       { text: 'Gryphus to Gryphus', link: '/docs/gryphus-to-gryphus' },
       { text: 'Credentials', link: '/docs/credentials' },
-      { text: 'A lost machine', link: '/docs/recovery' },
+      { text: 'Backups, a lost machine', link: '/docs/recovery' },
     ],
   },
   {

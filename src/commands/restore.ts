@@ -17,8 +17,8 @@ No job runs a second time without a word: what may have run since the backup is 
 runs it again. Exit status 1 if a site did not answer.`);
   static override examples = [
     '<%= config.bin %> restore ~/gryphus.backup',
-    'GRYPHUS_HOME=~/restored <%= config.bin %> restore /mnt/stick/gryphus.backup',
-    `<%= config.bin %> release --constraint 'HoldReasonSubCode == 1023'`,
+    '<%= config.bin %> restore /mnt/stick/gryphus.backup --into ~/recovered --json',
+    `<%= config.bin %> restore ~/gryphus.backup && <%= config.bin %> release --constraint 'HoldReasonSubCode == 1023'`,
   ];
   static override args = { file: needed('the file that `gryphus backup` wrote') };
   static override flags = {
