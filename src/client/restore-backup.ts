@@ -20,6 +20,7 @@ import { holdAttributes } from '../job/hold.ts';
 import type { JobId } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import { openQueue, placeSnapshot, type Queue, stopRedis } from '../queue/api.ts';
+import { crashPoint } from '../util/crash-point.ts';
 import { markDirectory } from '../util/marked-dir.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
@@ -52,9 +53,11 @@ export async function restoreBackup(paths: Paths, request: RestoreRequest): Prom
     const found = await unpack(request.file, dir, request.passphrase);
     const { at, host, agent, stateDir } = found.manifest;
     const { kept, placed } = placeConfiguration(found.configDir, paths.configDir);
+    crashPoint('restore.unpacked');
     let held: number;
     try {
       held = await prepare(found, paths, request.file);
+      crashPoint('restore.prepared');
       mustBeFree(paths);
     } catch (thrown) {
       for (const file of placed) rmSync(file, { force: true });
@@ -62,6 +65,7 @@ export async function restoreBackup(paths: Paths, request: RestoreRequest): Prom
     }
     rmSync(paths.stateDir, { recursive: true, force: true });
     renameSync(found.stateDir, paths.stateDir);
+    crashPoint('restore.placed');
     ensureStateDirs(paths);
     const recovery = await recover(paths, { ...request, sites: [], agent });
     return {
@@ -150,6 +154,7 @@ async function prepare({ stateDir, rdb, manifest }: Unpacked, paths: Paths, file
   let held: number;
   try {
     if (queue.agent !== manifest.agent) throw damaged(file, 'its queue is that of another agent');
+    crashPoint('restore.reading');
     await queue.cutHistory();
     held = await holdWhatMayHaveRun(queue, paths, manifest.at);
     // Whatever state directory the agent had: this one is another.
