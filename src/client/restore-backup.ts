@@ -25,6 +25,7 @@ import { markDirectory } from '../util/marked-dir.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 import { isAlive } from '../util/process-identity.ts';
+import { shellPath } from '../util/shell-quote.ts';
 import type { Restored, RestoreRequest } from './backup.ts';
 import { queuePlace } from './daemon.ts';
 import { recover } from './recover.ts';
@@ -101,7 +102,7 @@ function mustBeFree({ stateDir }: Paths): void {
   }
   throw new GryphusError('conflict', `There is a queue here already, in ${stateDir}.`, {
     suggestions: [
-      `Move it away: gryphus down && mv ${stateDir} ${stateDir}.old`,
+      `Move it away: gryphus down && mv ${shellPath(stateDir)} ${shellPath(`${stateDir}.old`)}`,
       'Or put the backup back elsewhere: GRYPHUS_HOME=~/restored gryphus restore …',
     ],
   });
