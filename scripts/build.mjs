@@ -2,6 +2,7 @@
 // command line is bundled into dist/cli/, because loading hundreds of small modules takes longer than most commands do. The
 // new dist/ replaces the old one only when it is complete.
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import {
   appendFileSync,
   chmodSync,
@@ -158,7 +159,9 @@ async function bundleCached(name, contents) {
   // A file of one-byte characters is read faster.
   const text = readFileSync(join(dir, 'bundle.js'), 'utf8');
   const ascii = text.replaceAll(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  writeFileSync(join(dir, 'bundle.js'), ascii);
+  // Its name in a user's code cache.
+  const hash = createHash('sha256').update(ascii).digest('hex').slice(0, 32);
+  writeFileSync(join(dir, 'bundle.js'), `${ascii}\n//${hash}`);
   writeFileSync(join(dir, 'NOTICES.txt'), noticesOf(metafile, root));
   copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(dir, 'load.js'));
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');

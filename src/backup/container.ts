@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, randomBytes, scrypt } from 'node:crypto';
 import { createReadStream, createWriteStream, rmSync } from 'node:fs';
-import { open, rename } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, realpath, rename, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -29,12 +29,20 @@ const LEVEL = 1;
 
 const derive = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
 
-/** Writes a backup, mode 0600, under its name only once it is whole and on disk. Returns its size in bytes. */
+/** What a backup that was killed left beside its file is removed by a later one. */
+const LEFTOVER = /^\.[0-9a-f]{12}\.new$/;
+const LEFTOVER_MS = 86_400_000;
+
+/**
+ * Writes a backup, mode 0600, under its name only once it is whole and on disk. Returns its size in bytes. Rejects with
+ * 'output-unwritable' or 'disk-full'.
+ */
 export async function writeContainer(
-  path: string,
+  named: string,
   entries: AsyncIterable<TarEntry>,
   passphrase?: string,
 ): Promise<number> {
+  const path = await replaceable(named);
   const head: Head =
     passphrase === undefined
       ? { 'gryphus-backup': 1, cipher: 'none' }
@@ -63,6 +71,7 @@ export async function writeContainer(
     const { size } = await file.stat();
     await file.close();
     await rename(temporary, path);
+    await removeLeftovers(path);
     const dir = await open(dirname(path));
     try {
       await dir.sync();
@@ -74,6 +83,27 @@ export async function writeContainer(
     await file.close().catch(() => undefined);
     rmSync(temporary, { force: true });
     throw thrown instanceof GryphusError ? thrown : unwritable(path, thrown);
+  }
+}
+
+/** A file is replaced, the one that a link names; a pipe, a device or a directory would be lost by that. */
+async function replaceable(path: string): Promise<string> {
+  const found = await stat(path).catch(() => undefined);
+  if (found === undefined) return path;
+  if (found.isFile()) return realpath(path);
+  throw new GryphusError(
+    'output-unwritable',
+    `The backup ${path} cannot be written: it is there already, and ${found.isDirectory() ? 'a directory' : 'no regular file'}.`,
+    { suggestions: ['Name a file: it appears when it is whole. `--encrypt` encrypts it.'] },
+  );
+}
+
+async function removeLeftovers(path: string): Promise<void> {
+  const dir = dirname(path);
+  for (const name of await readdir(dir).catch(() => [])) {
+    if (!name.startsWith(basename(path)) || !LEFTOVER.test(name.slice(basename(path).length))) continue;
+    const found = await stat(join(dir, name)).catch(() => undefined);
+    if (found !== undefined && Date.now() - found.mtimeMs > LEFTOVER_MS) rmSync(join(dir, name), { force: true });
   }
 }
 
@@ -96,10 +126,15 @@ export async function readContainer(path: string, into: string, passphrase: () =
     await pipeline(body, cipher, createGunzip(), out);
   } catch (thrown) {
     if (thrown instanceof GryphusError) throw thrown;
-    if (/ENOSPC|EDQUOT/.test(asError(thrown).message))
-      throw new GryphusError('disk-full', `The backup cannot be unpacked: no space left on the disk of ${into}.`);
+    const full = unpackedDiskFull(thrown, into);
+    if (full) throw full;
     throw damaged(path, encrypted ? 'the passphrase is another one, or it is damaged' : reasonOf(thrown));
   }
+}
+
+export function unpackedDiskFull(thrown: unknown, into: string): GryphusError | undefined {
+  if (!/ENOSPC|EDQUOT/.test(asError(thrown).message)) return undefined;
+  return new GryphusError('disk-full', `The backup cannot be unpacked: no space left on the disk of ${into}.`);
 }
 
 async function keyOf({ salt = '', nonce = '' }: Head, passphrase: string): Promise<[Buffer, Buffer]> {
@@ -107,9 +142,12 @@ async function keyOf({ salt = '', nonce = '' }: Head, passphrase: string): Promi
 }
 
 async function headOf(path: string): Promise<{ readonly head: Head; readonly line: Buffer; readonly size: number }> {
-  const file = await open(path).catch((cause: unknown) => {
+  const unreadable = (cause: unknown) => {
     throw new GryphusError('input-missing', `The backup ${path} cannot be read: ${reasonOf(cause)}.`, { cause });
-  });
+  };
+  // Opening a pipe would wait for its writer.
+  if (!(await stat(path).catch(unreadable)).isFile()) throw damaged(path, 'it is no regular file; save it to one');
+  const file = await open(path).catch(unreadable);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(LONGEST_HEAD), 0, LONGEST_HEAD, 0);
     const end = buffer.subarray(0, bytesRead).indexOf(10);

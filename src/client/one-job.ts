@@ -59,8 +59,13 @@ export function programOf(command: string, cwd: string, path = process.env['PATH
   return !known && isFile(file) ? { here: file } : { there: command };
 }
 
+/** False also in a directory of PATH that is closed to us, as after `su`. */
 function isFile(file: string): boolean {
-  return statSync(file, { throwIfNoEntry: false })?.isFile() === true;
+  try {
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function isExecutable(file: string): boolean {

@@ -1,5 +1,16 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
+import { damaged } from '../backup/container.ts';
 import { type Unpacked, unpack } from '../backup/unpack.ts';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -9,7 +20,12 @@ import { holdAttributes } from '../job/hold.ts';
 import type { JobId } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import { openQueue, placeSnapshot, type Queue, stopRedis } from '../queue/api.ts';
+import { crashPoint } from '../util/crash-point.ts';
 import { markDirectory } from '../util/marked-dir.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { ensurePrivateDir } from '../util/private-file.ts';
+import { isAlive } from '../util/process-identity.ts';
+import { shellPath } from '../util/shell-quote.ts';
 import type { Restored, RestoreRequest } from './backup.ts';
 import { queuePlace } from './daemon.ts';
 import { recover } from './recover.ts';
@@ -18,6 +34,9 @@ import { recover } from './recover.ts';
 const HELD_BY_US = 1;
 const RESTORED = 1023;
 const CHUNK = 1000;
+/** The directories in which the state is prepared have the id of the process in their names. */
+const BEGUN = '.restoring-';
+const LEFTOVER = /^\.restoring-([0-9]{1,10})-/;
 /** What may be in a state directory without a queue: commands leave it there before the first job. */
 const NO_QUEUE = /^(?:run|log|spool|daemons|state-id)$/;
 
@@ -27,46 +46,86 @@ const NO_QUEUE = /^(?:run|log|spool|daemons|state-id)$/;
  */
 export async function restoreBackup(paths: Paths, request: RestoreRequest): Promise<Restored> {
   mustBeFree(paths);
-  mkdirSync(dirname(paths.stateDir), { recursive: true, mode: 0o700 });
-  const dir = mkdtempSync(join(dirname(paths.stateDir), '.restoring-'));
+  const beside = dirname(paths.stateDir);
+  mkdirSync(beside, { recursive: true, mode: 0o700 });
+  await removeLeftovers(beside);
+  const dir = mkdtempSync(join(beside, `${BEGUN}${process.pid}-`));
   try {
     const found = await unpack(request.file, dir, request.passphrase);
     const { at, host, agent, stateDir } = found.manifest;
-    const kept = placeConfiguration(found.configDir, paths.configDir);
-    const held = await prepare(found, paths);
-    mustBeFree(paths);
+    const { kept, placed } = placeConfiguration(found.configDir, paths.configDir);
+    crashPoint('restore.unpacked');
+    let held: number;
+    try {
+      held = await prepare(found, paths, request.file);
+      crashPoint('restore.prepared');
+      mustBeFree(paths);
+    } catch (thrown) {
+      for (const file of placed) rmSync(file, { force: true });
+      throw thrown;
+    }
     rmSync(paths.stateDir, { recursive: true, force: true });
     renameSync(found.stateDir, paths.stateDir);
+    crashPoint('restore.placed');
     ensureStateDirs(paths);
     const recovery = await recover(paths, { ...request, sites: [], agent });
     return {
       ...recovery,
       at,
-      host,
+      host: oneLine(host),
       held,
       subCode: RESTORED,
       kept,
-      ...(stateDir === paths.stateDir ? {} : { movedFrom: stateDir }),
+      ...(stateDir === paths.stateDir ? {} : { movedFrom: oneLine(stateDir) }),
     };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
+/** What a restore that was killed left: a whole copy of the state, perhaps with its Redis. */
+async function removeLeftovers(beside: string): Promise<void> {
+  for (const name of readdirSync(beside)) {
+    const pid = Number(LEFTOVER.exec(name)?.[1]);
+    if (!(pid > 1) || isAlive({ pid, started: '' })) continue;
+    const dir = join(beside, name);
+    await stopRedis(loadPaths({ ...process.env, GRYPHUS_HOME: dir }));
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
 function mustBeFree({ stateDir }: Paths): void {
   const there = existsSync(stateDir) ? readdirSync(stateDir).filter((name) => !NO_QUEUE.test(name)) : [];
-  if (there.length === 0) return;
+  if (there.length === 0) {
+    if (existsSync(stateDir)) mustBeReplaceable(stateDir);
+    return;
+  }
   throw new GryphusError('conflict', `There is a queue here already, in ${stateDir}.`, {
     suggestions: [
-      `Move it away: gryphus down && mv ${stateDir} ${stateDir}.old`,
+      `Move it away: gryphus down && mv ${shellPath(stateDir)} ${shellPath(`${stateDir}.old`)}`,
       'Or put the backup back elsewhere: GRYPHUS_HOME=~/restored gryphus restore …',
     ],
   });
 }
 
-/** Returns the files that were here and differ: they stay. */
-function placeConfiguration(from: string, to: string): readonly string[] {
+/** A link is not followed by the daemons, and a mount point cannot be replaced. */
+function mustBeReplaceable(stateDir: string): void {
+  ensurePrivateDir(stateDir);
+  if (statSync(stateDir).dev === statSync(dirname(stateDir)).dev) return;
+  throw new GryphusError('conflict', `${stateDir} is a mount point, which the restored directory cannot replace.`, {
+    suggestions: ['Mount its parent, or restore into a directory there: GRYPHUS_HOME=DIR gryphus restore …'],
+  });
+}
+
+interface PlacedConfiguration {
+  /** Files that were here and differ: they stay. */
+  readonly kept: readonly string[];
+  readonly placed: readonly string[];
+}
+
+function placeConfiguration(from: string, to: string): PlacedConfiguration {
   const kept: string[] = [];
+  const placed: string[] = [];
   for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const source = join(entry.parentPath, entry.name);
@@ -74,22 +133,29 @@ function placeConfiguration(from: string, to: string): readonly string[] {
     if (!existsSync(place)) {
       mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
       cpSync(source, place);
+      placed.push(place);
     } else if (!readFileSync(source).equals(readFileSync(place))) kept.push(place);
   }
-  return kept;
+  return { kept, placed };
 }
 
 /** Everything that must be so before the first daemon sees the queue. Returns how many jobs are held. */
-async function prepare({ stateDir, rdb, manifest }: Unpacked, paths: Paths): Promise<number> {
+async function prepare({ stateDir, rdb, manifest }: Unpacked, paths: Paths, file: string): Promise<number> {
   // Sockets need a short path, which this directory chooses as any other.
   const here = { ...loadPaths({ ...process.env, GRYPHUS_HOME: dirname(stateDir) }), configDir: paths.configDir };
   mkdirSync(here.redisDir, { mode: 0o700 });
   await placeSnapshot(rdb, stateDir);
   ensureStateDirs(here);
   const settings = await loadSettings(paths);
-  const queue = await openQueue({ ...queuePlace(here, settings), start: 'if-needed' });
+  const queue = await openQueue({ ...queuePlace(here, settings), start: 'if-needed' }).catch((thrown: unknown) => {
+    if (!(thrown instanceof GryphusError) || thrown.code !== 'queue-unavailable') throw thrown;
+    const why = 'Redis cannot read its queue; it is damaged, or was saved by a later Redis than the one here';
+    throw damaged(file, `${why} (${thrown.message})`);
+  });
   let held: number;
   try {
+    if (queue.agent !== manifest.agent) throw damaged(file, 'its queue is that of another agent');
+    crashPoint('restore.reading');
     await queue.cutHistory();
     held = await holdWhatMayHaveRun(queue, paths, manifest.at);
     // Whatever state directory the agent had: this one is another.

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
+import { GryphusError } from '../errors.ts';
 import { markDirectory } from '../util/marked-dir.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 
@@ -28,9 +29,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * `$GRYPHUS_HOME` (everything in one directory), or the XDG base directories; relative ones are ignored, as the
- * specification requires.
+ * specification requires. Throws 'bad-config' if they are needed and there is no home directory.
  */
-export function loadPaths(env: Environment = process.env, home: string = homedir()): Paths {
+export function loadPaths(env: Environment = process.env, home: () => string = homedir): Paths {
   const own = env['GRYPHUS_HOME'];
   const configDir = own ? resolve(own) : join(xdg(env['XDG_CONFIG_HOME'], home, '.config'), 'gryphus');
   const stateDir = own
@@ -48,8 +49,25 @@ export function loadPaths(env: Environment = process.env, home: string = homedir
   };
 }
 
-function xdg(value: string | undefined, home: string, fallback: string): string {
-  return value && isAbsolute(value) ? value : join(home, fallback);
+function xdg(value: string | undefined, home: () => string, fallback: string): string {
+  return value && isAbsolute(value) ? value : join(absoluteHome(home), fallback);
+}
+
+/** Never the working directory: the daemons have another one, and anybody may have written there. */
+function absoluteHome(home: () => string): string {
+  let found = '';
+  let cause: unknown;
+  try {
+    found = home();
+  } catch (thrown) {
+    cause = thrown;
+  }
+  if (isAbsolute(found)) return found;
+  const why = found === '' ? 'is not set' : `is ${JSON.stringify(found)}, not an absolute path`;
+  throw new GryphusError('bad-config', `There is no home directory: HOME ${why}.`, {
+    cause,
+    suggestions: ['Set HOME, or GRYPHUS_HOME to a directory of your own.'],
+  });
 }
 
 function socketDir(stateDir: string, env: Environment): string {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
@@ -8,6 +8,9 @@ import type { Connection } from './redis.ts';
 const LOOK_MS = 20;
 /** Redis writes about 100 MB a second. */
 const PATIENCE_MS = 10 * 60_000;
+const SNAPSHOT = /^backup-[0-9a-f]{12}\.rdb$/;
+/** No backup that still runs is as old. */
+const LEFTOVER_MS = 86_400_000;
 
 /**
  * Lets the private Redis save the queue as it is at one moment, into a file of its own; Redis serves others meanwhile, but for
@@ -18,8 +21,10 @@ export async function snapshot(db: Connection, stateDir: string): Promise<string
     throw new GryphusError('conflict', `The queue is in a Redis that is not ours, ${db.where}.`, {
       suggestions: ['Back it up with the means of that server.'],
     });
-  const written = join(stateDir, 'redis', 'dump.rdb');
-  const path = join(stateDir, 'redis', `backup-${randomBytes(6).toString('hex')}.rdb`);
+  const dir = join(stateDir, 'redis');
+  removeLeftovers(dir);
+  const written = join(dir, 'dump.rdb');
+  const path = join(dir, `backup-${randomBytes(6).toString('hex')}.rdb`);
   const end = Date.now() + PATIENCE_MS;
   let begun = false;
   for (;;) {
@@ -35,9 +40,21 @@ export async function snapshot(db: Connection, stateDir: string): Promise<string
       begun = await db
         .run((redis) => redis.bgsave())
         .then(() => true)
-        .catch(() => false);
+        .catch((thrown: unknown) => {
+          // It gives no reason if it cannot fork.
+          if (thrown instanceof Error && thrown.message.trim() === 'ERR') throw failed(stateDir);
+          return false;
+        });
     if (Date.now() > end) throw failed(stateDir);
     await sleep(LOOK_MS);
+  }
+}
+
+/** Of a backup that was killed. */
+function removeLeftovers(dir: string): void {
+  for (const name of readdirSync(dir).filter((one) => SNAPSHOT.test(one))) {
+    const found = statSync(join(dir, name), { throwIfNoEntry: false });
+    if (found && Date.now() - found.mtimeMs > LEFTOVER_MS) rmSync(join(dir, name), { force: true });
   }
 }
 

@@ -4,7 +4,11 @@ import { createReadStream, readSync } from 'node:fs';
 export interface TarEntry {
   readonly name: string;
   readonly mode: number;
-  readonly content: Buffer | { readonly path: string; readonly bytes: number };
+  /** `pieces` have exactly that many bytes. */
+  readonly content:
+    | Buffer
+    | { readonly path: string; readonly bytes: number }
+    | { readonly pieces: Iterable<Buffer>; readonly bytes: number };
 }
 
 /** A file in an archive, with the position of its content. */
@@ -29,6 +33,7 @@ export async function* tarStream(entries: Iterable<TarEntry> | AsyncIterable<Tar
     yield headers(entry);
     const bytes = sizeOf(entry);
     if (Buffer.isBuffer(entry.content)) yield entry.content;
+    else if ('pieces' in entry.content) yield* entry.content.pieces;
     else if (bytes > 0) yield* exactly(entry.content.path, bytes);
     yield Buffer.alloc(padded(bytes) - bytes);
   }

@@ -1,6 +1,19 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writeContainer } from '../../src/backup/container.ts';
+import { unpack } from '../../src/backup/unpack.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { TestAgent, until } from './agent.ts';
 
@@ -103,4 +116,84 @@ describe('a backup of an agent that runs', () => {
     // The former directory is refused, if it is used again.
     expect(await agent.ok('site', 'audit', 'c1')).toBe('c1 and the queue agree.\n');
   }, 240_000);
+});
+
+describe('a restore', () => {
+  let agent: TestAgent;
+  let file: string;
+  beforeAll(async () => {
+    agent = new TestAgent();
+    file = join(agent.dir, 'backup');
+    await agent.submit('executable = /bin/true\nhold = true\nqueue 3\n');
+    await agent.ok('backup', file);
+    await agent.ok('down');
+    renameSync(join(agent.home, 'state'), join(agent.home, 'state.old'));
+  });
+  afterAll(() => agent.end());
+
+  const left = () => readdirSync(agent.home).filter((name) => name.startsWith('.restoring-'));
+  /** Of the Redis servers that run below the agent's home. */
+  const servers = () =>
+    readdirSync('/proc')
+      .filter((pid) => /^\d+$/.test(pid))
+      .filter((pid) => {
+        try {
+          return readlinkSync(`/proc/${pid}/cwd`).startsWith(agent.home);
+        } catch {
+          return false;
+        }
+      });
+  /** The parts of the backup, packed again after a change. */
+  async function changed(change: (dir: string) => void): Promise<string> {
+    const dir = mkdtempSync(join(agent.dir, 'parts-'));
+    const { manifest } = await unpack(file, dir, async () => '');
+    writeFileSync(join(dir, 'manifest.json'), JSON.stringify(manifest));
+    change(dir);
+    const names = readdirSync(dir, { recursive: true, withFileTypes: true })
+      .filter((one) => one.isFile())
+      .map((one) => join(one.parentPath, one.name).slice(dir.length + 1));
+    async function* entries() {
+      for (const name of names.toSorted((a) => (a === 'manifest.json' ? -1 : 1)))
+        yield { name, mode: 0o600, content: readFileSync(join(dir, name)) };
+    }
+    await writeContainer(`${file}.changed`, entries());
+    return `${file}.changed`;
+  }
+
+  it('of a queue that Redis cannot read, or that is another one, changes nothing and says so', async () => {
+    const cases: readonly (readonly [string, (dir: string) => void])[] = [
+      ['Redis cannot read its queue', (dir) => writeFileSync(join(dir, 'queue.rdb'), 'REDIS9999 from the future')],
+      ['Redis cannot read its queue', (dir) => truncateSync(join(dir, 'queue.rdb'), 300)],
+      ['its queue is that of another agent', (dir) => truncateSync(join(dir, 'queue.rdb'), 0)],
+    ];
+    for (const [said, change] of cases) {
+      const bad = await changed((dir) => {
+        change(dir);
+        mkdirSync(join(dir, 'config'), { recursive: true });
+        writeFileSync(join(dir, 'config/netrc'), '');
+      });
+      const { code, stderr } = await agent.run(['restore', bad]);
+      expect(stderr).toContain(said);
+      expect(code).toBe(65);
+      expect(existsSync(join(agent.home, 'netrc'))).toBe(false);
+      expect([left(), servers(), existsSync(join(agent.home, 'state/redis'))]).toEqual([[], [], false]);
+    }
+  });
+
+  it('that is killed anywhere is run again, and leaves nothing', async () => {
+    for (const point of ['unpacked', 'reading', 'prepared']) {
+      const { code } = await agent.run(['restore', file], { env: { GRYPHUS_CRASH_POINT: `restore.${point}` } });
+      expect(code, point).not.toBe(0);
+      expect(left(), point).toHaveLength(1);
+    }
+    await agent.run(['restore', file], { env: { GRYPHUS_CRASH_POINT: 'restore.placed' } });
+    expect(servers()).toEqual([]);
+    const again = await agent.run(['restore', file]);
+    expect(again.stderr).toContain('There is a queue here already');
+    expect((JSON.parse(await agent.ok('q', '--json')) as unknown[]).length).toBe(3);
+    await agent.ok('down');
+    rmSync(join(agent.home, 'state'), { recursive: true });
+    expect(await agent.ok('restore', file)).toContain('is as it was');
+    expect(left()).toEqual([]);
+  });
 });

@@ -6,13 +6,23 @@ import { ensureStateDirs, loadPaths } from '../../src/config/paths.ts';
 
 describe('paths', () => {
   it('are those of XDG, without its relative ones', () => {
-    expect(loadPaths({ XDG_CONFIG_HOME: 'relative' }, '/home/me')).toMatchObject({
+    expect(loadPaths({ XDG_CONFIG_HOME: 'relative' }, () => '/home/me')).toMatchObject({
       configFile: '/home/me/.config/gryphus/config.toml',
       sitesDir: '/home/me/.config/gryphus/sites',
       stateDir: '/home/me/.local/state/gryphus',
       socketDir: '/home/me/.local/state/gryphus/run',
     });
-    expect(loadPaths({ XDG_STATE_HOME: '/s' }, '/home/me').stateDir).toBe('/s/gryphus');
+    expect(loadPaths({ XDG_STATE_HOME: '/s' }, () => '/home/me').stateDir).toBe('/s/gryphus');
+  });
+
+  it('are never below the working directory', () => {
+    const unknown = () => {
+      throw new Error('no such user');
+    };
+    for (const home of [() => '', () => 'relative', unknown]) {
+      expect(() => loadPaths({}, home)).toThrow(expect.objectContaining({ code: 'bad-config' }));
+      expect(loadPaths({ GRYPHUS_HOME: '/g' }, home).stateDir).toBe('/g/state');
+    }
   });
 
   it('keep sockets in a short directory of their own where the state directory is deep', () => {

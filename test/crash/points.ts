@@ -43,6 +43,8 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
 type Unused =
   // The pool is covered separately (test/pool).
   | `worker.${string}`
+  // test/agent/backup.test.ts.
+  | `restore.${string}`
   | `central-manager.${string}`
   | 'gm.after-take'
   | `gm.${'before' | 'saved' | 'after'}-grant`
