@@ -127,11 +127,7 @@ export class Gryphus {
   /** Makes sure that the Scheduler and its Redis run. */
   static async up(options: OpenOptions = {}): Promise<DaemonStatus> {
     const gryphus = await Gryphus.open({ ...options, start: true });
-    try {
-      return await gryphus.status();
-    } finally {
-      await gryphus.close();
-    }
+    return gryphus.status().finally(() => gryphus.close());
   }
 
   /** What can be known about the daemons when the queue's Redis is down; starts nothing. */
