@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -107,4 +107,6 @@ it('walks nothing that the job put in the place of its file', () => {
   mkdirSync(join(dir, '.chirp.config/deep'), { recursive: true });
   proxies.open(run);
   expect(readFileSync(join(dir, '.chirp.config'), 'utf8')).toMatch(/^127\.0\.0\.1 \d+ [0-9a-f]{48}\n$/);
+  const aside = readdirSync(dir).find((name) => name !== '.chirp.config') ?? '';
+  expect(readdirSync(join(dir, aside))).toEqual(['deep']);
 });
