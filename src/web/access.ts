@@ -32,11 +32,18 @@ export class Access {
   readonly #token = randomBytes(32).toString('hex');
   readonly #tickets = new Map<string, number>();
 
+  readonly #dir: string;
+
   constructor(dir: string) {
-    ensurePrivateDir(dir);
+    this.#dir = dir;
     const agent = createHash('sha256').update(`${hostname()}:${dir}`).digest('hex');
     this.cookieName = `gryphus-${agent.slice(0, 12)}`;
-    writeWhole(join(dir, 'token'), `${this.#token}\n`);
+  }
+
+  /** Writes the token for programs into its file. */
+  publish(): void {
+    ensurePrivateDir(this.#dir);
+    writeWhole(join(this.#dir, 'token'), `${this.#token}\n`);
   }
 
   /** A word that opens the page once. */

@@ -128,6 +128,18 @@ it('opens with an address once', async () => {
   await Promise.all([stranger.close(), other.context().close()]);
 });
 
+it('is served once when it is started twice at the same time', async () => {
+  await agent.ok('web', '--stop');
+  const started = await Promise.all([addressOf(agent), addressOf(agent)]);
+  expect(started[0]?.origin).toBe(started[1]?.origin);
+  const { host, href } = started[0] ?? new URL(base);
+  const token = readFileSync(join(agent.home, 'state/web/token'), 'utf8').trim();
+  base = new URL(href).origin;
+  expect(await status('/api/v1/session', { host, authorization: `Bearer ${token}` })).toBe(200);
+  await page.goto(href);
+  await page.getByText('Live').waitFor();
+});
+
 it('stays logged in when another page leads to it with a key of its own, or to an address that is none', async () => {
   for (const hash of ['#key=stranger', '#/job/%E0%A4%A']) {
     await page.goto('about:blank');
