@@ -16,7 +16,7 @@ export class WebCommand extends GryphusCommand {
   static override summary = 'Show jobs, DAGs, sites, the pool and credentials live in a browser.';
   static override description =
     prose(`Starts a server at 127.0.0.1 if none runs, prints the address of its page and opens it. The address can be opened once,
-within ten minutes; the browser is then known for 30 days. On a machine without a screen it prints the line for ssh that brings
+within ten minutes; the browser is then known until the server ends, at most 30 days. On a machine without a screen it prints the line for ssh that brings
 the page to yours. The server ends with --stop and with \`gryphus down\`.`);
   static override examples = [
     '<%= config.bin %> web',

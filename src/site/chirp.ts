@@ -4,6 +4,10 @@ import { count, flag, type Read, text, texts } from '../util/schema.ts';
 /** The longest line of Chirp, in bytes, without its end. */
 export const CHIRP_LINE = 1023;
 
+/** Names that an attribute of a job can have, and those of set_job_attr_delayed (HTCondor's CHIRP_DELAYED_UPDATE_PREFIX). */
+export const ATTRIBUTE_NAME = /^[A-Za-z_]\w*$/;
+export const DELAYED_NAME = /^chirp\w*$/i;
+
 /** The results of Chirp that are not successes (the protocol of HTCondor's condor_starter). */
 export const CHIRP_ERROR = {
   notAuthenticated: -1,

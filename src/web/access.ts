@@ -1,5 +1,5 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 
@@ -7,7 +7,6 @@ import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 const TICKET_MS = 10 * 60_000;
 const SESSION_MS = 30 * 24 * 3600_000;
 
-export const COOKIE = 'gryphus';
 /** The header with the page's key, which scripts of other origins cannot read, nor send without a preflight. */
 export const KEY_HEADER = 'x-gryphus-key';
 
@@ -21,19 +20,30 @@ export interface Session {
  * Who may use the page. A browser proves itself by two things: the cookie, which no script can read, and the key, which
  * no other origin can read. The cookie alone would not do: browsers send it to every port of 127.0.0.1, so another
  * user's server on this machine could collect it.
+ *
+ * All of it is good only while this process runs. When it has ended, another user can listen at its port, and gets what
+ * open pages and programs send there; the next server must not accept it.
  */
 export class Access {
-  /** For programs: `Authorization: Bearer`, from the file `tokenFile`. */
-  readonly tokenFile: string;
-  readonly #secret: Buffer;
-  readonly #token: string;
+  /** Another for each agent, because the servers of two, at two ports of 127.0.0.1, share the browser's cookies. */
+  readonly cookieName: string;
+  readonly #secret = randomBytes(32);
+  /** For programs: `Authorization: Bearer`, from the file `token` in `dir`. */
+  readonly #token = randomBytes(32).toString('hex');
   readonly #tickets = new Map<string, number>();
 
+  readonly #dir: string;
+
   constructor(dir: string) {
-    ensurePrivateDir(dir);
-    this.tokenFile = join(dir, 'token');
-    this.#secret = Buffer.from(kept(join(dir, 'secret')), 'hex');
-    this.#token = kept(this.tokenFile);
+    this.#dir = dir;
+    const agent = createHash('sha256').update(`${hostname()}:${dir}`).digest('hex');
+    this.cookieName = `gryphus-${agent.slice(0, 12)}`;
+  }
+
+  /** Writes the token for programs into its file. */
+  publish(): void {
+    ensurePrivateDir(this.#dir);
+    writeWhole(join(this.#dir, 'token'), `${this.#token}\n`);
   }
 
   /** A word that opens the page once. */
@@ -54,10 +64,15 @@ export class Access {
     return { cookie, key: this.#sign('key', cookie) };
   }
 
-  /** Whether this cookie and this key belong together and are still good. They survive a restart of the server. */
-  knows(cookie: string | undefined, key: string | undefined, now = Date.now()): boolean {
-    const [, until = '', nonce = '', mark = ''] = /^(\d+)\.([\w-]+)\.([\w-]+)$/.exec(cookie ?? '') ?? [];
-    if (cookie === undefined || key === undefined || Number(until) < now) return false;
+  /** Whether the key belongs to one of the cookies of this header, and they are still good. */
+  knows(header: string | undefined, key: string | undefined, now = Date.now()): boolean {
+    // Another port's server can add cookies of the same name, before or behind ours.
+    return cookiesOf(header, this.cookieName).some((cookie) => this.#fits(cookie, key, now));
+  }
+
+  #fits(cookie: string, key: string | undefined, now: number): boolean {
+    const [, until = '', nonce = '', mark = ''] = /^(\d+)\.([\w-]+)\.([\w-]+)$/.exec(cookie) ?? [];
+    if (key === undefined || Number(until) < now) return false;
     return same(mark, this.#sign('cookie', `${until}.${nonce}`)) && same(key, this.#sign('key', cookie));
   }
 
@@ -90,24 +105,11 @@ export function isOwnHost(host: string | undefined): boolean {
   return HOST.test(host ?? '');
 }
 
-export function cookieOf(header: string | undefined): string | undefined {
-  for (const part of (header ?? '').split(';')) {
+function cookiesOf(header: string | undefined, wanted: string): string[] {
+  return (header ?? '').split(';').flatMap((part) => {
     const [name, value] = part.trim().split('=', 2);
-    if (name === COOKIE) return value;
-  }
-  return undefined;
-}
-
-function kept(file: string): string {
-  try {
-    const text = readFileSync(file, 'utf8').trim();
-    if (/^[0-9a-f]{64}$/.test(text)) return text;
-  } catch {
-    // It is made now.
-  }
-  const made = randomBytes(32).toString('hex');
-  writeWhole(file, `${made}\n`);
-  return made;
+    return name === wanted && value !== undefined ? [value] : [];
+  });
 }
 
 function same(a: string, b: string): boolean {

@@ -94,8 +94,15 @@ export class JobTable {
     this.#seen = now;
     this.#rows ??= await (this.#loading ??= this.#load());
     const rows = this.#rows;
-    this.#updating = this.#updating.then(() => this.#update(rows));
-    await this.#updating;
+    const updating = this.#updating.then(() => this.#update(rows));
+    this.#updating = updating.catch(() => undefined);
+    try {
+      await updating;
+    } catch (thrown) {
+      // What had changed is no longer known: everything is read anew.
+      if (this.#rows === rows) this.#forget();
+      throw thrown;
+    }
     return rows;
   }
 
@@ -113,10 +120,7 @@ export class JobTable {
   #take(events: readonly EventWithCursor[]): void {
     if (!this.#rows && !this.#loading) return;
     if (Date.now() - this.#seen > FORGET_MS) {
-      this.#rows = undefined;
-      this.#ordered = [];
-      this.#dirty.clear();
-      this.#dirtyClusters.clear();
+      this.#forget();
       return;
     }
     for (const event of events) {
@@ -124,6 +128,14 @@ export class JobTable {
       else if ('job' in event && event.job !== undefined) this.#dirty.add(event.job);
       else if ('cluster' in event) this.#dirtyClusters.add(event.cluster);
     }
+  }
+
+  #forget(): void {
+    this.#rows = undefined;
+    this.#ordered = [];
+    this.#constraint = undefined;
+    this.#dirty.clear();
+    this.#dirtyClusters.clear();
   }
 
   async #update(rows: Map<string, Row>): Promise<void> {

@@ -29,6 +29,8 @@ export class Logins {
       const answer = deferred<string | undefined>();
       const give = () => answer.resolve(undefined);
       const late = setTimeout(give, PATIENCE_MS);
+      // Nobody is there to be asked any more.
+      if (signal.aborted) give();
       signal.addEventListener('abort', give, { once: true });
       withdrawn?.addEventListener('abort', give, { once: true });
       this.#open.set(id, answer.resolve);

@@ -6,11 +6,14 @@ export class Recent {
   get<T>(key: string, forMs: number, ask: () => Promise<T>, now = Date.now()): Promise<T> {
     const known = this.#answers.get(key);
     if (known && known.until > now) return known.answer as Promise<T>;
-    const answer = ask();
-    this.#answers.set(key, { until: now + forMs, answer });
+    for (const [old, { until }] of this.#answers) if (until <= now) this.#answers.delete(old);
+    const kept = { until: now + forMs, answer: ask() };
+    this.#answers.set(key, kept);
     // An error is not kept.
-    answer.catch(() => this.#answers.delete(key));
-    return answer;
+    kept.answer.catch(() => {
+      if (this.#answers.get(key) === kept) this.#answers.delete(key);
+    });
+    return kept.answer;
   }
 
   /** The next question is asked anew. */

@@ -66,7 +66,8 @@ export function route<Q, B, A>(spec: Spec<Q, B, A>): Route {
   };
 }
 
-function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
+/** What a schema reads of a request. Throws a GryphusError 'bad-input' that names `what`. */
+export function checked<T>(schema: z.ZodType<T>, value: unknown, what: string): T {
   const found = schema.safeParse(value);
   if (found.success) return found.data;
   throw new GryphusError('bad-input', `${what}: ${z.prettifyError(found.error).replaceAll(/\s+/g, ' ')}`);

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { ERRORS, GryphusError } from '../errors.ts';
-import { type Access, COOKIE, cookieOf, isOwnHost, isOwnOrigin, KEY_HEADER } from './access.ts';
+import { type Access, isOwnHost, isOwnOrigin, KEY_HEADER } from './access.ts';
 import type { Assets } from './assets.ts';
 import { METRICS_TYPE, metrics } from './metrics.ts';
 import { openApi } from './openapi.ts';
@@ -68,7 +68,7 @@ export function makeApp({ web, access, assets, trusted, port, stop }: AppOptions
     const { headers } = request;
     if (access.bears(headers.authorization)) return undefined;
     const key = headers[KEY_HEADER];
-    const known = access.knows(cookieOf(headers.cookie), typeof key === 'string' ? key : undefined);
+    const known = access.knows(headers.cookie, typeof key === 'string' ? key : undefined);
     if (known && isOwnOrigin(headers)) return undefined;
     return refuse(reply, 'This browser is not logged in, or another page has asked. Type: gryphus web');
   };
@@ -90,7 +90,10 @@ export function makeApp({ web, access, assets, trusted, port, stop }: AppOptions
     if (!session) return reply.header('cache-control', 'no-store').redirect('/#/', 303);
     return reply
       .header('cache-control', 'no-store')
-      .header('set-cookie', `${COOKIE}=${session.cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000`)
+      .header(
+        'set-cookie',
+        `${access.cookieName}=${session.cookie}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000`,
+      )
       .redirect(`/#key=${session.key}`, 303);
   });
   app.get('/metrics', { onRequest: guard }, async (_request, reply) =>

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import * as z from 'zod';
 import { asError, GryphusError } from '../errors.ts';
 import { idOf } from './plan.ts';
+import { checked } from './route.ts';
 import type { Web } from './web.ts';
 
 /** Bytes that may wait for a slow page. */
@@ -20,13 +21,13 @@ const OUTPUT = z.object({
 
 /**
  * A job's output as it is written, as bytes: the last `last` of them and, with `follow`, what comes until the job ends.
- * What is wrong is said in the header of an answer with status 404.
+ * What is wrong is said as by all other requests, with status 400 if the request itself is, or 404.
  */
 export async function followOutput(response: ServerResponse, web: Web, job: string, asked: unknown): Promise<void> {
   const stop = new AbortController();
   response.once('close', () => stop.abort());
   try {
-    const { stream, last, follow } = OUTPUT.parse(asked);
+    const { stream, last, follow } = checked(OUTPUT, asked, 'the query');
     const bytes = web.gryphus.tail({ id: idOf(job), stream, follow, lastBytes: last, signal: stop.signal });
     let first = true;
     const begin = (): void => {
@@ -49,9 +50,9 @@ export async function followOutput(response: ServerResponse, web: Web, job: stri
   } catch (thrown) {
     if (!response.headersSent) {
       const { message } = asError(thrown);
-      const { suggestions } = thrown instanceof GryphusError ? thrown : { suggestions: [] };
-      response.writeHead(404, { 'content-type': 'application/json' });
-      response.write(JSON.stringify({ code: 'not-found', message, suggestions }));
+      const { code, suggestions } = thrown instanceof GryphusError ? thrown : { code: 'not-found', suggestions: [] };
+      response.writeHead(code === 'bad-input' ? 400 : 404, { 'content-type': 'application/json' });
+      response.write(JSON.stringify({ code, message, suggestions }));
     }
   }
   response.end();

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -10,6 +10,7 @@ import { WEB } from '../util/daemon.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 import { processIdentity } from '../util/process-identity.ts';
+import { socketAnswers } from '../util/socket-answers.ts';
 import { Access } from './access.ts';
 import { Assets } from './assets.ts';
 import { webSocketPath } from './control.ts';
@@ -31,19 +32,25 @@ async function main(): Promise<void> {
   const access = new Access(dir);
   const assets = new Assets(fileURLToPath(new URL('../web-page', import.meta.url)));
   let port: number | undefined;
+  /** Its inode, once it has the name that all look for. */
+  let mine: number | undefined;
   const apps: FastifyInstance[] = [];
   const stop = (): void => void end();
   const common = { web, access, assets, stop, port: () => port };
+  const socket = webSocketPath(paths);
+  const own = `${socket}.${process.pid}`;
   const end = async (): Promise<void> => {
     clearInterval(look);
+    if (mine !== undefined && inodeOf(socket) === mine) {
+      rmSync(socket, { force: true });
+      forgetDaemon(paths, WEB);
+    }
     await Promise.all(apps.map((app) => app.close()));
     await web.close();
-    forgetDaemon(paths, WEB);
     process.exit(0);
   };
-  const socket = webSocketPath(paths);
   const look = setInterval(() => {
-    if (!existsSync(socket)) stop();
+    if (mine !== undefined && inodeOf(socket) !== mine) stop();
   }, LOOK_MS);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop);
   void web.hub.run().catch((thrown: unknown) => {
@@ -56,14 +63,40 @@ async function main(): Promise<void> {
     apps.push(app);
     port = await listen(app, values.port === undefined ? undefined : Number(values.port), join(dir, 'port'));
   }
-  const own = makeApp({ ...common, trusted: true });
-  apps.push(own);
-  rmSync(socket, { force: true });
+  const trusted = makeApp({ ...common, trusted: true });
+  apps.push(trusted);
   const before = process.umask(0o177);
-  await own.listen({ path: socket }).finally(() => process.umask(before));
-  chmodSync(socket, 0o600);
+  await trusted.listen({ path: own }).finally(() => process.umask(before));
+  chmodSync(own, 0o600);
+  if (!(await takeName(own, socket))) {
+    // Another server was started at the same time.
+    process.stdout.write('ready\n');
+    return end();
+  }
+  mine = inodeOf(own);
+  rmSync(own);
+  if (port !== undefined) writeWhole(join(dir, 'port'), String(port));
+  access.publish();
   noteDaemon(paths, WEB, { ...processIdentity(), since: Date.now() });
   process.stdout.write('ready\n');
+}
+
+/** Gives a listening socket the name that all look for; false if it is that of another server that answers. */
+async function takeName(own: string, socket: string): Promise<boolean> {
+  for (;;) {
+    try {
+      linkSync(own, socket);
+      return true;
+    } catch (thrown) {
+      if (!existsSync(socket)) throw thrown;
+    }
+    if (await socketAnswers(socket)) return false;
+    rmSync(socket, { force: true });
+  }
+}
+
+function inodeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /** At the port that was asked for, or the one of last time, so that open pages find it again, or any that is free. */
@@ -79,9 +112,7 @@ async function listen(app: FastifyInstance, asked: number | undefined, file: str
     });
   else await at(last).catch(() => at(0));
   const [address] = app.addresses();
-  const port = typeof address === 'object' ? address.port : 0;
-  writeWhole(file, String(port));
-  return port;
+  return typeof address === 'object' ? address.port : 0;
 }
 
 main().catch((thrown: unknown) => {

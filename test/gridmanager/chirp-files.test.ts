@@ -1,9 +1,19 @@
-import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { codeOf } from '../../src/gridmanager/chirp/beneath.ts';
+import { beneath, codeOf } from '../../src/gridmanager/chirp/beneath.ts';
 import { onFiles } from '../../src/gridmanager/chirp/files.ts';
 import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { type HomeOp } from '../../src/site/chirp.ts';
@@ -20,10 +30,15 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 /** What a request answers: its bytes as text, or the name of the error. */
-async function ask(op: HomeOp, words: readonly string[], numbers: readonly number[] = [], bytes = ''): Promise<string> {
-  const secrets = new Secrets([join(dir, 'root/state')], join(dir, 'root'));
+async function ask(
+  op: HomeOp,
+  words: readonly string[],
+  numbers: readonly number[] = [],
+  bytes = '',
+  secrets = new Secrets([join(dir, 'root/state')], join(dir, 'root')),
+): Promise<string> {
   const request = { op, words: [...words], numbers: [...numbers], session: '', n: 1, again: false };
-  const bounds = { root: join(dir, 'root'), isClosed: secrets.isClosed };
+  const bounds = { root: join(dir, 'root'), isClosed: secrets.isClosed, isAnchor: secrets.isAnchor };
   try {
     const answer = await onFiles(request, Buffer.from(bytes), { bounds, secrets });
     return Buffer.from(answer?.bytes ?? '').toString();
@@ -126,4 +141,51 @@ it('answers in strides, and writes so', async () => {
   expect(await ask('read', ['s'], [100, 0])).toBe('XbYdZfghij');
   renameSync(join(dir, 'root/s'), join(dir, 'root/t'));
   expect(await ask('read', ['s'], [1, 0])).toBe('ENOENT');
+});
+
+it('does not let a key be read by writing over the words that tell of it', async () => {
+  const key = `-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n`;
+  writeFileSync(join(dir, 'root/key'), key);
+  expect(await ask('write', ['key'], [0], 'x'.repeat(27))).toBe('EACCES');
+  expect(readFileSync(join(dir, 'root/key'), 'utf8')).toBe(key);
+  // A job may make a key of its own, in pieces.
+  expect(await ask('open', ['made', 'wc'], [0o600])).toMatch(/^\d+ /);
+  expect(await ask('write', ['made'], [0], key)).toBe('');
+  expect(await ask('write', ['made'], [key.length], 'more')).toBe('');
+});
+
+it('neither moves nor opens to others our own directories, the home directory and those above', async () => {
+  mkdirSync(join(dir, 'root/up/state'), { recursive: true });
+  const secrets = new Secrets([join(dir, 'root/up/state')], join(dir, 'root'));
+  const wish = (op: HomeOp, words: string[], numbers: number[] = []) => ask(op, words, numbers, '', secrets);
+  for (const path of ['up/state', 'up', '.']) expect(await wish('chmod', [path], [0o777]), path).toBe('EACCES');
+  for (const path of ['up/state', 'up']) {
+    expect(await wish('rename', [path, 'elsewhere']), path).toBe('EACCES');
+    expect(await wish('rmall', [path]), path).toBe('EACCES');
+  }
+  expect(await wish('rmdir', ['up/state'])).toBe('EACCES');
+  expect(await wish('rename', ['a', 'elsewhere'])).toBe('');
+});
+
+it('holds one directory however deep a path is, and leaves .. only where it came from', async () => {
+  const deep = Array.from({ length: 400 }, () => 'd').join('/');
+  mkdirSync(join(dir, 'root', deep), { recursive: true });
+  writeFileSync(join(dir, 'root', deep, 'file'), 'deep');
+  const secrets = new Secrets([]);
+  const bounds = { root: join(dir, 'root'), isClosed: secrets.isClosed, isAnchor: secrets.isAnchor };
+  const open = () => readdirSync('/proc/self/fd').length;
+  const before = open();
+  let most = 0;
+  await beneath(bounds, `${deep}/file`, true, async () => void (most = open() - before));
+  expect(most).toBeLessThan(5);
+  expect(await ask('read', [`${deep}/../../d/d/file`], [10, 0])).toBe('deep');
+});
+
+it('refuses what would be too long to answer: lists of megabytes, a million strides', async () => {
+  writeFileSync(join(dir, 'root/s'), Buffer.alloc(1 << 20));
+  expect(await ask('read', ['s'], [1 << 20, 0, 1, 1])).toBe('EFBIG');
+  mkdirSync(join(dir, 'root/many'));
+  const name = 'n'.repeat(245);
+  for (let i = 0; i < 14_000; i++) linkSync(join(dir, 'root/s'), join(dir, 'root/many', `${name}${i}`));
+  expect((await ask('getlongdir', ['many'])).slice(0, 9)).toBe('EFBIG');
 });

@@ -101,6 +101,7 @@ describe.skipIf(!needHtcondor())('want_io_proxy in the pool', () => {
       ['chirp set_job_attr Owner \'"root"\'', denied],
       ['chirp set_job_attr Iwd \'"/"\'', denied],
       ['chirp set_job_attr TransferOutputRemaps \'"a=/b"\'', denied],
+      ['chirp set_job_attr OutputDirectory \'"/"\'', denied],
       ['chirp set_job_attr GryphusSite \'"x"\'', denied],
       ['chirp set_job_attr Broken "1 +"', expect.stringContaining('Invalid argument') as string],
       ['chirp set_job_attr_delayed ChirpStep \'"last"\'; chirp get_job_attr_delayed ChirpStep', '"last"'],
@@ -114,7 +115,7 @@ describe.skipIf(!needHtcondor())('want_io_proxy in the pool', () => {
     );
     for (const [i, [line, text]] of steps.entries()) expect(said[i]?.[0].trim(), line).toEqual(text);
     // condor_starter answers 1 to a delayed attribute whose name does not begin with Chirp.
-    expect(said[10]?.[1]).toBe(1);
+    expect(said[11]?.[1]).toBe(1);
     const [ad] = await agent.ads(cluster);
     expect(ad).toMatchObject({ Progress: 42, ChirpStep: 'last' });
     expect(ad).not.toHaveProperty('Other');

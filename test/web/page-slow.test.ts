@@ -171,7 +171,12 @@ describe.skipIf(!SLOW)('the page', () => {
     process.kill(pidOf(agent, 'scheduler'), 'SIGKILL');
     process.kill(pidOf(agent, 'web'), 'SIGKILL');
     await Promise.all([page, other].map((tab) => tab.getByText('The server is away').waitFor()));
-    expect((await addressOf(agent)).origin).toBe(base);
+    const { href, origin } = await addressOf(agent);
+    expect(origin).toBe(base);
+    const third = await page.context().newPage();
+    await third.goto(href);
+    for (const tab of [page, other]) await tab.getByText('Live').waitFor();
+    await third.close();
     await agent.ok('rm', '1.0');
     for (const tab of [page, other]) await tab.getByText('0 of 100', { exact: false }).waitFor();
     await other.close();

@@ -1,4 +1,6 @@
-import { request } from 'node:http';
+import { readFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
@@ -14,7 +16,7 @@ let base: string;
 beforeAll(async () => {
   agent = new TestAgent();
   [browser] = await Promise.all([startBrowser(), agent.ok('up')]);
-  ({ page, complaints, base } = await openPage(agent, browser));
+  ({ page, complaints, base } = await openPage(agent, await browser.newContext()));
 });
 afterAll(async () => {
   await browser.close();
@@ -83,12 +85,17 @@ it('shows the error of a constraint in place', async () => {
 
 it('gives nothing without the cookie and the key, or to another host or origin', async () => {
   const session = await page.context().cookies();
-  const cookie = `gryphus=${session.find(({ name }) => name === 'gryphus')?.value}`;
+  const cookie = session.map(({ name, value }) => `${name}=${value}`).join('; ');
+  const [own = ''] = cookie.split('=', 1);
+  expect(own).toMatch(/^gryphus-[0-9a-f]{12}$/);
   const key = await keyOf(page);
   const { host } = new URL(base);
   const good = { host, cookie, 'x-gryphus-key': key };
   expect(session[0]).toMatchObject({ httpOnly: true, sameSite: 'Strict' });
   expect(await status('/api/v1/session', good)).toBe(200);
+  // Cookies of other ports of this machine, which the browser sends too.
+  for (const all of [`${own}=1; ${cookie}`, `${cookie}; ${own}=1`, `gryphus-000000000000=1; ${cookie}`])
+    expect(await status('/api/v1/session', { ...good, cookie: all }), all).toBe(200);
   const refused: Record<string, string>[] = [
     { host },
     { host, cookie },
@@ -121,13 +128,54 @@ it('opens with an address once', async () => {
   await Promise.all([stranger.close(), other.context().close()]);
 });
 
-it('goes on by itself when its server was killed and another is started', async () => {
+it('is served once when it is started twice at the same time', async () => {
+  await agent.ok('web', '--stop');
+  const started = await Promise.all([addressOf(agent), addressOf(agent)]);
+  expect(started[0]?.origin).toBe(started[1]?.origin);
+  const { host, href } = started[0] ?? new URL(base);
+  const token = readFileSync(join(agent.home, 'state/web/token'), 'utf8').trim();
+  base = new URL(href).origin;
+  expect(await status('/api/v1/session', { host, authorization: `Bearer ${token}` })).toBe(200);
+  await page.goto(href);
+  await page.getByText('Live').waitFor();
+});
+
+it('stays logged in when another page leads to it with a key of its own, or to an address that is none', async () => {
+  for (const hash of ['#key=stranger', '#/job/%E0%A4%A']) {
+    await page.goto('about:blank');
+    await page.goto(`${base}/${hash}`);
+    await page.getByText('Live').waitFor();
+  }
+});
+
+it('accepts nothing that was sent to its port while it was away, and goes on with a new address', async () => {
   await page.goto(`${base}/#/jobs`);
   await page.getByText('Live').waitFor();
+  const token = readFileSync(join(agent.home, 'state/web/token'), 'utf8').trim();
   await agent.ok('web', '--stop');
   await page.getByText('The server is away').waitFor();
-  await addressOf(agent);
-  await page.getByText('Live').waitFor();
+  const { port, host } = new URL(base);
+  // Another user of the machine listens where the page looks for its server.
+  const stolen = await new Promise<Record<string, string>>((resolve) => {
+    const thief = createServer(({ headers }, response) => {
+      response.writeHead(500).end();
+      thief.close(() =>
+        resolve({ host, cookie: headers.cookie ?? '', 'x-gryphus-key': String(headers['x-gryphus-key']) }),
+      );
+      thief.closeAllConnections();
+    });
+    thief.listen(Number(port), '127.0.0.1');
+  });
+  expect(stolen['cookie']).not.toBe('');
+  const { href, origin } = await addressOf(agent);
+  expect(origin).toBe(base);
+  expect(await status('/api/v1/session', stolen)).toBe(403);
+  expect(await status('/api/v1/session', { host, authorization: `Bearer ${token}` })).toBe(403);
+  await page.getByText('This browser is not logged in').waitFor();
+  const other = await page.context().newPage();
+  await other.goto(href);
+  for (const tab of [other, page]) await tab.getByText('Live').waitFor();
+  await other.close();
   await agent.ok('release', '1');
   await page.locator('tr[data-job="1.0"]').getByText('running').waitFor();
 });

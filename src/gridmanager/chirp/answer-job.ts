@@ -3,6 +3,7 @@ import { readBoolean, readString } from '../../job/values.ts';
 import type { JobRecord } from '../../queue/api.ts';
 import { CHIRP_ERROR, type HomeAnswer, type HomeRequest, WORKERS_OWN } from '../../site/chirp.ts';
 import type { SiteContext } from '../context.ts';
+import { Turns } from '../../util/turns.ts';
 import { JobAttributes } from './attributes.ts';
 import { codeOf, SystemError } from './beneath.ts';
 import { FILE_OPS, onFiles } from './files.ts';
@@ -57,15 +58,33 @@ const REPEATABLE: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
   'set_job_attrs_delayed',
 ]);
 
+/** Requests that change nothing: their answers, which can be long, are not remembered but found anew. */
+const READING: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
+  'read',
+  'stat',
+  'lstat',
+  'statfs',
+  'access',
+  'getdir',
+  'getlongdir',
+  'readlink',
+  'get_job_attr',
+]);
+
 /** The connections of jobs whose last answers are remembered. */
 const MOST_SESSIONS = 1000;
+/** How many requests are worked on at once, of one job and of all; the others wait. */
+const AT_ONCE_OF_JOB = 4;
+const AT_ONCE = 32;
 
 /** Answers the requests of a site's running jobs (`want_io_proxy`). */
 export class JobAnswers {
   readonly #ctx: SiteContext;
   readonly #secrets: Secrets;
-  /** The last request of each connection, and its answer. */
-  readonly #last = new Map<string, { readonly n: number; readonly answer: Promise<HomeAnswer> }>();
+  /** The last request of each connection, and its answer unless it can be found anew. */
+  readonly #last = new Map<string, { readonly n: number; readonly answer: Promise<HomeAnswer> | undefined }>();
+  readonly #turns = new Turns(() => AT_ONCE);
+  readonly #turnsOfJobs = new Map<AttemptKey, { readonly turns: Turns; open: number }>();
 
   constructor(ctx: SiteContext, secrets: Secrets) {
     this.#ctx = ctx;
@@ -76,19 +95,32 @@ export class JobAnswers {
   answer(key: AttemptKey, request: HomeRequest, bytes: Uint8Array): Promise<HomeAnswer> {
     const session = `${key} ${request.session}`;
     const last = this.#last.get(session);
-    if (last?.n === request.n) return last.answer;
+    if (last?.n === request.n && last.answer) return last.answer;
     const answer =
       request.again && last === undefined && !REPEATABLE.has(request.op) && !isHarmless(request)
         ? // An earlier process may have done it, which nobody can know.
           Promise.resolve({ result: CHIRP_ERROR.offline })
-        : this.#answer(key, request, bytes).catch((thrown: unknown) => ({
+        : this.#inTurn(key, () => this.#answer(key, request, bytes)).catch((thrown: unknown) => ({
             result: ERRORS[codeOf(thrown) ?? ''] ?? CHIRP_ERROR.unknown,
           }));
     this.#last.delete(session);
-    this.#last.set(session, { n: request.n, answer });
+    this.#last.set(session, { n: request.n, answer: READING.has(request.op) ? undefined : answer });
     const [oldest] = this.#last.keys();
     if (this.#last.size > MOST_SESSIONS && oldest !== undefined) this.#last.delete(oldest);
     return answer;
+  }
+
+  /** One job's requests must not keep those of others waiting, nor hold all descriptors and memory. */
+  async #inTurn<T>(key: AttemptKey, work: () => Promise<T>): Promise<T> {
+    const mine = this.#turnsOfJobs.get(key) ?? { turns: new Turns(() => AT_ONCE_OF_JOB), open: 0 };
+    this.#turnsOfJobs.set(key, mine);
+    mine.open += 1;
+    try {
+      return await mine.turns.run(() => this.#turns.run(work));
+    } finally {
+      mine.open -= 1;
+      if (mine.open === 0) this.#turnsOfJobs.delete(key);
+    }
   }
 
   async #answer(key: AttemptKey, request: HomeRequest, bytes: Uint8Array): Promise<HomeAnswer> {
@@ -101,8 +133,8 @@ export class JobAnswers {
     if (request.op in FILE_OPS) {
       const root = readString(job.attrs, 'Iwd');
       if (root === undefined) throw new SystemError('EACCES');
-      const { isClosed } = this.#secrets;
-      const answer = onFiles(request, bytes, { bounds: { root, isClosed }, secrets: this.#secrets });
+      const { isClosed, isAnchor } = this.#secrets;
+      const answer = onFiles(request, bytes, { bounds: { root, isClosed, isAnchor }, secrets: this.#secrets });
       if (answer) return answer;
     }
     const attributes = new JobAttributes(this.#ctx, job);

@@ -1,25 +1,15 @@
 import { GryphusError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import { fixedAttribute } from '../../job/fixed-attributes.ts';
 import { checkExpression, readNumber } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
 import type { Change, JobRecord } from '../../queue/api.ts';
 import { commitChanges, type SiteContext } from '../context.ts';
+import { DELAYED_NAME, ATTRIBUTE_NAME } from '../../site/chirp.ts';
 import { SystemError } from './beneath.ts';
+import { isSettable } from './settable.ts';
 
-/**
- * What names files, programs or accounts at home, or says where the job runs: the machine that runs a job must not be
- * able to change it. Lower case.
- */
-const HOMES_OWN: ReadonlySet<string> = new Set(
-  `args arguments cmd deferralprep dagmanjobid dagnodename dagparentnodenames environment env err error gridresource in
-  input iwd jobbatchid keepclaimidle leavejobinqueue notifyuser out output outputdestination
-  publicinputfiles transferinput transferoutput transferoutputremaps transferplugins userlog dagmannodeslog
-  wantioproxy wantdelayedupdates x509userproxy checkpointdestination emailattributes`.split(/\s+/),
-);
-const NAME = /^[A-Za-z_][A-Za-z0-9_.]*$/;
-/** HTCondor's CHIRP_DELAYED_UPDATE_PREFIX, and CHIRP_DELAYED_UPDATE_MAX_ATTRS. */
-const DELAYED = /^chirp/i;
+/** A job's own attributes, beyond which it sets no new ones: the queue keeps them all. */
+const MOST = 2000;
 
 /** Attributes of a job that asks from within. */
 export class JobAttributes {
@@ -37,7 +27,9 @@ export class JobAttributes {
   }
 
   async set(name: string, text: string): Promise<void> {
-    check(name, text);
+    checkSet(name, text);
+    const { attrs } = this.#job;
+    if (!attrs.has(name) && Object.keys(attrs.own).length >= MOST) throw new SystemError('ENOSPC');
     await this.#change({ [name]: text });
   }
 
@@ -46,16 +38,20 @@ export class JobAttributes {
     const set: Record<string, string> = {};
     for (let i = 0; i + 1 < words.length; i += 2) {
       const [name = '', text = ''] = words.slice(i, i + 2);
-      if (!DELAYED.test(name)) continue;
-      check(name, text);
-      set[name] = text;
+      if (!DELAYED_NAME.test(name)) continue;
+      try {
+        checkSet(name, text);
+        set[name] = text;
+      } catch (thrown) {
+        if (!(thrown instanceof SystemError)) throw thrown;
+      }
     }
     if (Object.keys(set).length > 0) await this.#change(set);
   }
 
   /** Adds a condition to the job's requirements, by AgentRequirements. */
   async constrain(text: string): Promise<void> {
-    check('AgentRequirements', text);
+    checkSet('AgentRequirements', text);
     const before = this.#job.attrs.get('Requirements') ?? 'true';
     const Requirements = /\bAgentRequirements\b/i.test(before) ? before : `(${before}) && AgentRequirements`;
     await this.#change({ AgentRequirements: text, Requirements });
@@ -80,16 +76,10 @@ export class JobAttributes {
   }
 }
 
-function check(name: string, text: string): void {
-  if (!NAME.test(name)) throw new SystemError('EINVAL');
-  const low = name.toLowerCase();
-  if (
-    fixedAttribute(name) !== undefined ||
-    HOMES_OWN.has(low) ||
-    low.startsWith('transferbody_') ||
-    low.startsWith('gryphus')
-  )
-    throw new SystemError('EACCES');
+/** Throws a SystemError if a job may not give itself this attribute. */
+export function checkSet(name: string, text: string): void {
+  if (!ATTRIBUTE_NAME.test(name)) throw new SystemError('EINVAL');
+  if (!isSettable(name)) throw new SystemError('EACCES');
   try {
     checkExpression(text, name);
   } catch (thrown) {

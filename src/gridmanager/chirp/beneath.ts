@@ -17,6 +17,8 @@ export interface Bounds {
   readonly root: string;
   /** Whether a name in a directory is closed to jobs. */
   readonly isClosed: (directory: Stats, name: string) => boolean;
+  /** Whether this is a directory that jobs may neither move, replace nor change, because our own lie in it. */
+  readonly isAnchor: (directory: Stats) => boolean;
 }
 
 /** The last step of a path: a name in a directory that is held open. */
@@ -34,8 +36,8 @@ const MOST_LINKS = 40;
 /**
  * Walks a relative path from a directory, and does `work` at its end. As openat2(2) with RESOLVE_BENEATH, it leads to
  * nothing outside, whatever is renamed or replaced meanwhile: each directory is opened in the one before, never through
- * a link; links are read and walked here, and `..` goes back to the directory that was walked. `follow`: also through a
- * link at the end. Rejects with a SystemError, or the system's own.
+ * a link; links are read and walked here, and `..` leads only to the directory that was walked. `follow`: also through a
+ * link at the end. One directory is open at a time, however deep the path. Rejects with a SystemError, or the system's own.
  */
 export async function beneath<T>(
   bounds: Bounds,
@@ -43,42 +45,79 @@ export async function beneath<T>(
   follow: boolean,
   work: (place: Place) => Promise<T>,
 ): Promise<T> {
-  const stack = [await open(bounds.root, constants.O_RDONLY | constants.O_DIRECTORY)];
+  const walk = new Walk(bounds, await open(bounds.root, constants.O_RDONLY | constants.O_DIRECTORY));
   try {
-    return await work(await walk(bounds, stack, path, follow));
+    return await work(await walk.to(path, follow));
   } finally {
-    await Promise.all(stack.map((one) => one.close()));
+    await walk.close();
   }
 }
 
-async function walk({ root, isClosed }: Bounds, stack: FileHandle[], path: string, follow: boolean): Promise<Place> {
-  const todo = steps(within(root, path));
-  for (let links = 0; ; ) {
-    const here = stack.at(-1);
-    if (!here) throw new SystemError('EACCES');
-    const name = todo.shift();
-    if (name === undefined) return { path: at(here, '.'), name: '.' };
-    if (name === '..') {
-      if (stack.length === 1) throw new SystemError('EACCES');
-      await stack.pop()?.close();
-      continue;
+class Walk {
+  readonly #bounds: Bounds;
+  #here: FileHandle;
+  /** What the directories above are, from the root down. */
+  readonly #above: Stats[] = [];
+
+  constructor(bounds: Bounds, root: FileHandle) {
+    this.#bounds = bounds;
+    this.#here = root;
+  }
+
+  close(): Promise<void> {
+    return this.#here.close();
+  }
+
+  async to(path: string, follow: boolean): Promise<Place> {
+    const { root, isClosed } = this.#bounds;
+    const todo = steps(within(root, path));
+    for (let links = 0; ; ) {
+      const name = todo.shift();
+      if (name === undefined) return { path: this.#at('.'), name: '.' };
+      if (name === '..') {
+        await this.#up();
+        continue;
+      }
+      const here = await this.#here.stat();
+      if (isClosed(here, name)) throw new SystemError('EACCES');
+      const there = this.#at(name);
+      const last = todo.length === 0;
+      if (last && !follow) return { path: there, name };
+      const found = await lstat(there).catch((thrown: unknown) => {
+        if (last && codeOf(thrown) === 'ENOENT') return undefined;
+        throw thrown;
+      });
+      if (found?.isSymbolicLink()) {
+        if (++links > MOST_LINKS) throw new SystemError('ELOOP');
+        const target = await readlink(there);
+        // Its directory is where it starts, or, if it is absolute, the root.
+        if (target.startsWith('/')) while (this.#above.length > 0) await this.#up();
+        todo.unshift(...steps(within(root, target)));
+      } else if (last) return { path: there, name };
+      else {
+        await this.#go(await open(there, DIRECTORY));
+        this.#above.push(here);
+      }
     }
-    if (isClosed(await here.stat(), name)) throw new SystemError('EACCES');
-    const there = at(here, name);
-    const last = todo.length === 0;
-    if (last && !follow) return { path: there, name };
-    const found = await lstat(there).catch((thrown: unknown) => {
-      if (last && codeOf(thrown) === 'ENOENT') return undefined;
-      throw thrown;
-    });
-    if (found?.isSymbolicLink()) {
-      if (++links > MOST_LINKS) throw new SystemError('ELOOP');
-      const target = await readlink(there);
-      // Its directory is where it starts, or, if it is absolute, the root.
-      if (target.startsWith('/')) for (const one of stack.splice(1)) await one.close();
-      todo.unshift(...steps(within(root, target)));
-    } else if (last) return { path: there, name };
-    else stack.push(await open(there, DIRECTORY));
+  }
+
+  /** Back to the directory that was walked. If this one was moved meanwhile, it lies elsewhere, and nothing is reached. */
+  async #up(): Promise<void> {
+    const wanted = this.#above.pop();
+    if (!wanted) throw new SystemError('EACCES');
+    await this.#go(await open(this.#at('..'), DIRECTORY));
+    const { dev, ino } = await this.#here.stat();
+    if (dev !== wanted.dev || ino !== wanted.ino) throw new SystemError('EACCES');
+  }
+
+  async #go(next: FileHandle): Promise<void> {
+    const before = this.#here;
+    this.#here = next;
+    await before.close();
+  }
+
+  #at(name: string): string {
+    return `/proc/self/fd/${this.#here.fd}/${name}`;
   }
 }
 
@@ -93,10 +132,6 @@ function within(root: string, path: string): string {
 
 function steps(path: string): string[] {
   return path.split('/').filter((name) => name !== '' && name !== '.');
-}
-
-function at(directory: FileHandle, name: string): string {
-  return `/proc/self/fd/${directory.fd}/${name}`;
 }
 
 export function codeOf(thrown: unknown): string | undefined {

@@ -16,7 +16,7 @@ import {
 } from 'node:fs/promises';
 import { CHIRP_PIECE, type HomeAnswer, type HomeOp, type HomeRequest } from '../../site/chirp.ts';
 import { beneath, type Bounds, codeOf, type Place, SystemError } from './beneath.ts';
-import type { Secrets } from './secrets.ts';
+import { SEARCHED, type Secrets } from './secrets.ts';
 
 /** What a request about files works on. */
 export interface FilesOptions {
@@ -36,8 +36,12 @@ type Answer = Promise<HomeAnswer>;
 const SAFE = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_EXCL, O_APPEND } = constants;
 const OK: HomeAnswer = { result: 0 };
-/** What condor_starter's own answers list before anything is missing. */
+/** How deep a directory may be that is removed as a whole. */
 const DEEPEST = 64;
+/** A longer list of names is refused; bytes. The frames between the pool's processes have an end, and so has memory. */
+const LONGEST_LIST = 4 << 20;
+/** A transfer in more strides is refused: each is a call of its own. */
+const MOST_STRIDES = 4096;
 
 /** The requests about files: each opens what it needs and closes it, so that nothing has to survive a restart. */
 export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>> = {
@@ -64,8 +68,11 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
       return { result: got, bytes: bytes.subarray(0, got) };
     }),
   write: (call) =>
-    opened(call, O_WRONLY, 0, async (file) => {
+    opened(call, O_RDWR, 0, async (file) => {
       const [offset = 0, stride = call.bytes.length, skip = stride] = call.numbers;
+      // Whoever writes over the words by which a key is known could then read the key.
+      const { size } = await file.stat();
+      if (offset < Math.min(size, SEARCHED) && (await call.secrets.hasKey(file))) throw new SystemError('EACCES');
       for (const [from, to, at] of strides(call.bytes.length, offset, stride, skip))
         await writeAll(file, call.bytes.subarray(from, to), at);
       return { result: call.bytes.length };
@@ -77,7 +84,11 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
     }),
   fsync: (call) => opened(call, O_RDONLY, 0, async (file) => file.sync().then(() => OK)),
   truncate: (call) => opened(call, O_WRONLY, 0, async (file) => file.truncate(call.numbers[0]).then(() => OK)),
-  chmod: (call) => openedAny(call, async (file) => file.chmod((call.numbers[0] ?? 0) & 0o777).then(() => OK)),
+  chmod: (call) =>
+    openedAny(call, async (file) => {
+      keepAnchor(call, await file.stat());
+      return file.chmod((call.numbers[0] ?? 0) & 0o777).then(() => OK);
+    }),
   utime: (call) =>
     openedAny(call, async (file) => file.utimes(call.numbers[0] ?? 0, call.numbers[1] ?? 0).then(() => OK)),
   stat: (call) => at(call, true, async ({ path }) => stated(await lstat(path))),
@@ -89,7 +100,11 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
     }),
   access: (call) => at(call, true, async ({ path }) => allowed(await lstat(path), call.numbers[0] ?? 0)),
   unlink: (call) => at(call, false, async ({ path }) => unlink(path).then(() => OK)),
-  rename: (call) => both(call, (from, to) => rename(from, to)),
+  rename: (call) =>
+    both(call, async (from, to) => {
+      keepAnchor(call, await lstat(from));
+      await rename(from, to);
+    }),
   link: (call) => both(call, (from, to) => link(from, to)),
   symlink: async (call) => {
     // A target that goes up could lead out when the link or a directory above it is moved.
@@ -103,7 +118,11 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
     }),
   mkdir: (call) =>
     at(call, false, async ({ path }) => mkdir(path, { mode: (call.numbers[0] ?? 0) & 0o777 }).then(() => OK)),
-  rmdir: (call) => at(call, false, async ({ path }) => rmdir(path).then(() => OK)),
+  rmdir: (call) =>
+    at(call, false, async ({ path }) => {
+      keepAnchor(call, await lstat(path));
+      return rmdir(path).then(() => OK);
+    }),
   rmall: (call) => at(call, false, async (place) => removeAll(call, place, 0).then(() => OK)),
   getdir: (call) => listed(call, async (name) => `${name}\n`),
   getlongdir: (call) =>
@@ -163,6 +182,10 @@ async function held(path: string, flags: number, mode = 0, work: (file: FileHand
   }
 }
 
+function keepAnchor({ bounds }: Call, found: Stats): void {
+  if (found.isDirectory() && bounds.isAnchor(found)) throw new SystemError('EACCES');
+}
+
 function both(call: Call, work: (from: string, to: string) => Promise<void>): Answer {
   return at(call, false, async (from) =>
     at({ ...call, path: call.to }, false, async (to) => work(from.path, to.path).then(() => OK)),
@@ -175,10 +198,13 @@ function listed(call: Call, line: (name: string, path: string) => Promise<string
     try {
       const inside = `/proc/self/fd/${directory.fd}`;
       const names = (await readdir(inside)).filter((name) => !name.includes('\n')).sort();
-      const lines = [];
-      for (const name of names) lines.push(await line(name, `${inside}/${name}`));
+      let lines = '';
+      for (const name of names) {
+        lines += await line(name, `${inside}/${name}`);
+        if (lines.length > LONGEST_LIST) throw new SystemError('EFBIG');
+      }
       // An empty line ends it.
-      const bytes = Buffer.from(`${lines.join('')}\n`);
+      const bytes = Buffer.from(`${lines}\n`);
       return { result: bytes.length, bytes };
     } finally {
       await directory.close();
@@ -188,7 +214,10 @@ function listed(call: Call, line: (name: string, path: string) => Promise<string
 
 function owned(call: Call, follow: boolean): Answer {
   const [uid = -1, gid = -1] = call.numbers;
-  return at(call, follow, async ({ path }) => lchown(path, uid, gid).then(() => OK));
+  return at(call, follow, async ({ path }) => {
+    keepAnchor(call, await lstat(path));
+    return lchown(path, uid, gid).then(() => OK);
+  });
 }
 
 async function removeAll(call: Call, { path, name }: Place, depth: number): Promise<void> {
@@ -198,6 +227,7 @@ async function removeAll(call: Call, { path, name }: Place, depth: number): Prom
   const directory = await open(path, constants.O_DIRECTORY | SAFE);
   try {
     const here = await directory.stat();
+    keepAnchor(call, here);
     for (const inner of await readdir(`/proc/self/fd/${directory.fd}`)) {
       if (call.bounds.isClosed(here, inner)) throw new SystemError('EACCES');
       await removeAll(call, { path: `/proc/self/fd/${directory.fd}/${inner}`, name: inner }, depth + 1);
@@ -223,6 +253,7 @@ function* strides(
   skip: number,
 ): Generator<readonly [number, number, number]> {
   if (offset < 0 || (length > 0 && stride <= 0) || skip < 0) throw new SystemError('EINVAL');
+  if (length > stride * MOST_STRIDES) throw new SystemError('EFBIG');
   for (let from = 0, where = offset; from < length; from += stride, where += skip)
     yield [from, Math.min(length, from + stride), where];
 }

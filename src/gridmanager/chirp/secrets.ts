@@ -1,13 +1,14 @@
 import { statSync, type Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { homedir } from 'node:os';
+import { dirname } from 'node:path';
 
 /** Directories that hold people's keys. */
 const KEYRINGS: ReadonlySet<string> = new Set(['.ssh', '.gnupg', '.globus', '.condor', '.aws', '.kube']);
 /** A private key as text (RFC 7468, OpenSSH, OpenPGP), and so a proxy too. */
 const PRIVATE_KEY = 'PRIVATE KEY';
-/** The part of a file that is searched for a key. */
-const SEARCHED = 1 << 20;
+/** The part of a file that is searched for a key, from its begin; bytes. */
+export const SEARCHED = 1 << 20;
 const MOST_KNOWN = 1000;
 
 /** What identifies a directory. */
@@ -17,6 +18,8 @@ const identity = ({ dev, ino }: Pick<Stats, 'dev' | 'ino'>) => `${dev}:${ino}`;
 export class Secrets {
   readonly #closed: ReadonlySet<string>;
   readonly #home: string | undefined;
+  /** Those directories, the home directory, and all in which they lie. */
+  readonly #anchors: ReadonlySet<string>;
   /** Files that were searched: their identity, size and time, and whether they hold a key. */
   readonly #known = new Map<string, boolean>();
 
@@ -24,6 +27,7 @@ export class Secrets {
   constructor(directories: readonly string[], home = homedir()) {
     this.#closed = new Set(directories.flatMap((path) => known(path) ?? []));
     this.#home = known(home);
+    this.#anchors = new Set([...directories, home].flatMap(withParents).flatMap((path) => known(path) ?? []));
   }
 
   /**
@@ -34,6 +38,9 @@ export class Secrets {
     const here = identity(directory);
     return KEYRINGS.has(name.toLowerCase()) || this.#closed.has(here) || (here === this.#home && name.startsWith('.'));
   };
+
+  /** Whether a directory is one of our own, the home directory, or one above them: jobs may not move or chmod these. */
+  readonly isAnchor = (directory: Stats): boolean => this.#anchors.has(identity(directory));
 
   /** Whether an open file holds a private key, as far as its first megabyte shows. */
   async hasKey(file: FileHandle): Promise<boolean> {
@@ -49,6 +56,11 @@ export class Secrets {
     this.#known.set(id, has);
     return has;
   }
+}
+
+function withParents(path: string): string[] {
+  const up = dirname(path);
+  return up === path ? [path] : [path, ...withParents(up)];
 }
 
 function known(path: string): string | undefined {

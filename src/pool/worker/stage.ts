@@ -98,7 +98,11 @@ export function dropUnused(runs: Iterable<Run>, cache: BlobCache): void {
 /** A job that an earlier worker started finds its proxy again, at another port. */
 export function proxyAgain(run: Run, chirp: ChirpProxies | undefined): void {
   if (!chirp || run.phase === 'ended' || run.record.spec.ioProxy !== true) return;
-  void chirp.listen().then(() => {
-    if (run.phase !== 'ended') chirp.open(run);
-  });
+  chirp
+    .listen()
+    .then(() => {
+      if (run.phase !== 'ended') chirp.open(run);
+    })
+    // Its sandbox can be full. The job goes on without a proxy, and so does the worker.
+    .catch(() => undefined);
 }

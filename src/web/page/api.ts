@@ -31,12 +31,28 @@ export interface Choice {
 
 const KEY = 'gryphus-key';
 
-/** Takes the key out of the address, so that it is neither seen nor kept in the browser's history. */
-export function takeKey(): void {
+/**
+ * Takes the key out of the address, so that it is neither seen nor kept in the browser's history. One that the server does
+ * not know is not taken: any page can lead here with an address of its own.
+ */
+export async function takeKey(): Promise<void> {
   const [, key] = /^#key=([\w-]+)$/.exec(location.hash) ?? [];
   if (key === undefined) return;
-  localStorage.setItem(KEY, key);
   history.replaceState(undefined, '', '/#/');
+  const answer = await fetch('/api/v1/session', { headers: { 'x-gryphus-key': key } }).catch(() => undefined);
+  if (answer?.ok) localStorage.setItem(KEY, key);
+}
+
+/** Resolves when another tab of this browser has logged in. */
+export function nextLogin(): Promise<void> {
+  return new Promise((resolve) => {
+    const look = ({ key }: StorageEvent): void => {
+      if (key !== KEY) return;
+      window.removeEventListener('storage', look);
+      resolve();
+    };
+    window.addEventListener('storage', look);
+  });
 }
 
 /** What the server said was wrong. `status` 0: it did not answer. */

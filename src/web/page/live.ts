@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { ApiError, ask, type EventLine } from './api.ts';
+import { ApiError, ask, type EventLine, nextLogin } from './api.ts';
 
 /** What the stream says of a moment (stream.ts); `all`: anything may have changed. */
 export interface Change {
@@ -38,7 +38,12 @@ export async function followStream(): Promise<void> {
     try {
       await readStream(stop);
     } catch (thrown) {
-      if (thrown instanceof ApiError && thrown.status === 403) return say('refused');
+      if (thrown instanceof ApiError && thrown.status === 403) {
+        const login = nextLogin();
+        say('refused');
+        await login;
+        continue;
+      }
     }
     say('away');
     await new Promise((done) => setTimeout(done, wait));

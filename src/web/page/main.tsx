@@ -31,8 +31,17 @@ const LINKS = {
   refused: 'Not logged in',
 } as const;
 
+/** An address that somebody typed or made up is taken as it is. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function useRoute(): readonly string[] {
-  const parse = () => location.hash.replace(/^#\/?/, '').split('?')[0]?.split('/').map(decodeURIComponent) ?? [''];
+  const parse = () => location.hash.replace(/^#\/?/, '').split('?')[0]?.split('/').map(decoded) ?? [''];
   const [route, setRoute] = useState(parse);
   useEffect(() => {
     const change = () => setRoute(parse());
@@ -130,7 +139,8 @@ function Refused() {
   );
 }
 
-takeKey();
-void followStream();
-const place = document.getElementById('app');
-if (place) render(<App />, place);
+void takeKey().then(() => {
+  void followStream();
+  const place = document.getElementById('app');
+  if (place) render(<App />, place);
+});

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CHIRP_ERROR, type HomeOp } from '../../../site/chirp.ts';
 import type { Run } from '../run.ts';
 import { type AskHome, askUntil } from './ask-until.ts';
+import { endSoon } from './end-soon.ts';
 import { Incoming } from './incoming.ts';
 import { JobChirp } from './job-chirp.ts';
 import { readChirpLine } from './line.ts';
@@ -11,6 +12,7 @@ import { readChirpLine } from './line.ts';
 /** How long a connection may take to show its cookie, and a wrong cookie is waited for; milliseconds. */
 const COOKIE_MS = 10_000;
 const WRONG_MS = 1000;
+/** Connections that have not shown a cookie. Every user of the machine can open them; a job shows its cookie at once. */
 const MOST_STRANGERS = 64;
 
 /**
@@ -25,7 +27,8 @@ export class ChirpProxies {
   #listening: Promise<number> | undefined;
   #port = 0;
   #server: Server | undefined;
-  #strangers = 0;
+  /** In the order in which they came. */
+  readonly #strangers = new Set<Socket>();
   #told = 0;
 
   constructor(ask: AskHome) {
@@ -77,14 +80,16 @@ export class ChirpProxies {
   /** The first lines of a connection: it has to show a cookie. */
   async #greet(socket: Socket): Promise<void> {
     socket.on('error', () => undefined);
-    if (this.#strangers >= MOST_STRANGERS) return void socket.destroy();
-    this.#strangers += 1;
+    const [oldest] = this.#strangers;
+    if (this.#strangers.size >= MOST_STRANGERS) oldest?.destroy();
+    this.#strangers.add(socket);
+    socket.once('close', () => this.#strangers.delete(socket));
     const late = setTimeout(() => socket.destroy(), COOKIE_MS);
     const incoming = new Incoming(socket);
     const job = await this.#shown(socket, incoming);
     clearTimeout(late);
-    this.#strangers -= 1;
-    if (!job?.serve(socket, incoming)) socket.end();
+    this.#strangers.delete(socket);
+    if (!job?.serve(socket, incoming)) endSoon(socket);
     else socket.write('0\n');
   }
 

@@ -1,8 +1,7 @@
 import { checkExpression } from '../../../job/values.ts';
-import { CHIRP_ERROR } from '../../../site/chirp.ts';
+import { CHIRP_ERROR, DELAYED_NAME } from '../../../site/chirp.ts';
 
-/** HTCondor's CHIRP_DELAYED_UPDATE_PREFIX and CHIRP_DELAYED_UPDATE_MAX_ATTRS. */
-const PREFIX = /^chirp/i;
+/** HTCondor's CHIRP_DELAYED_UPDATE_MAX_ATTRS. */
 const MOST = 100;
 const LONGEST = 993;
 /** condor_starter's answer if it refuses such an attribute. */
@@ -26,7 +25,7 @@ export class DelayedAttributes {
   /** 0, or the answer of a refusal. */
   set(name: string, text: string): number {
     const low = name.toLowerCase();
-    if (!PREFIX.test(name) || (this.#values.size >= MOST && !this.#values.has(low))) return REFUSED;
+    if (!DELAYED_NAME.test(name) || (this.#values.size >= MOST && !this.#values.has(low))) return REFUSED;
     if (Buffer.byteLength(text) > LONGEST) return CHIRP_ERROR.unknown;
     try {
       checkExpression(text, name);

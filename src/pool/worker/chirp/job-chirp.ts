@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fchownSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, fchownSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { HomeAnswer, HomeOp, HomeRequest } from '../../../site/chirp.ts';
@@ -8,13 +8,12 @@ import { jobAdOf } from '../job-ad-of.ts';
 import type { Run } from '../run.ts';
 import { type AskHome, askUntil } from './ask-until.ts';
 import { DelayedAttributes } from './delayed.ts';
+import { endSoon, LINGER_MS } from './end-soon.ts';
 import type { Incoming } from './incoming.ts';
 import { ChirpSession } from './session.ts';
 
 /** HTCondor sends delayed updates every 15 minutes at the latest. Milliseconds. */
 const DELAY_MS = 300_000;
-/** How long the connections of a job that has ended may take to end, in milliseconds. */
-const LINGER_MS = 2000;
 const MOST_SESSIONS = 64;
 
 /** The proxy of one running job: its cookie, its connections, and what it has not told its home yet. */
@@ -41,8 +40,10 @@ export class JobChirp {
   announce(port: number): void {
     const { dir, record } = this.#run;
     const path = join(dir.work, CHIRP_CONFIG);
-    // It is made anew: what the job may have put in its place is not followed.
-    rmSync(path, { force: true, recursive: true });
+    // It is made anew: what the job may have put in its place is neither followed nor, if it is a directory, walked.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory())
+      renameSync(path, `${path}.${this.cookie.slice(0, 8)}`);
+    rmSync(path, { force: true });
     const fd = openSync(path, 'wx', 0o600);
     try {
       writeSync(fd, `127.0.0.1 ${port} ${this.cookie}\n`);
@@ -68,7 +69,7 @@ export class JobChirp {
       .catch(() => undefined)
       .finally(() => {
         this.#sessions.delete(socket);
-        socket.end();
+        endSoon(socket);
       });
     this.#sessions.set(socket, done);
     return true;
@@ -80,8 +81,9 @@ export class JobChirp {
     this.#given = true;
     clearInterval(this.#timer);
     const late = setTimeout(() => {
-      // Its processes are gone, so what they sent has arrived; a connection that is still open belongs to another.
-      for (const socket of this.#sessions.keys()) if (!socket.readableEnded) socket.destroy();
+      // Its processes are gone, so what they sent has arrived; a connection that is still open belongs to another. What was
+      // read of it is still done, but nobody reads the answers.
+      for (const socket of this.#sessions.keys()) socket.destroy();
     }, LINGER_MS);
     await Promise.all(this.#sessions.values());
     clearTimeout(late);

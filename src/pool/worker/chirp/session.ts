@@ -61,6 +61,8 @@ const OF_OPEN: Readonly<Partial<Record<ChirpLine['verb'], HomeOp>>> = {
   ftruncate: 'truncate',
   fsync: 'fsync',
 };
+/** No file is so long, and a few pieces more are still exact; bytes. */
+const FURTHEST = 2 ** 52;
 /** Where the size stands in the state of a file. */
 const SIZE_FIELD = 7;
 
@@ -145,7 +147,7 @@ export class ChirpSession {
       if (size < 0) return { result: size };
       base = size;
     }
-    if (base + offset < 0) return { result: CHIRP_ERROR.invalidRequest };
+    if (base + offset < 0 || base + offset > FURTHEST) return { result: CHIRP_ERROR.invalidRequest };
     file.position = base + offset;
     return { result: file.position };
   }
