@@ -38,9 +38,8 @@ function gryphus(...args) {
 /** Processor seconds of the worker, by the scheduler's own account (proc_pid_schedstat). */
 function used() {
   const { pid } = JSON.parse(readFileSync(join(env.GRYPHUS_HOME, 'state/pool/worker/worker.pid'), 'utf8'));
-  const ns = readdirSync(`/proc/${pid}/task`).map((task) =>
-    Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
-  );
+  const statOf = (task) => readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8');
+  const ns = readdirSync(`/proc/${pid}/task`).map((task) => Number(statOf(task).split(' ')[0]));
   return ns.reduce((sum, one) => sum + one, 0) / 1e9;
 }
 

@@ -5,7 +5,7 @@ import { loadSettings, type Settings } from '../config/settings.ts';
 import { loadSite } from '../config/sites.ts';
 import type { CredentialStatus } from '../credentials/status.ts';
 import type { Renewed } from '../credentials/renew.ts';
-import { GryphusError } from '../errors.ts';
+import { asError, GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { managerIdentity } from '../job/identity.ts';
 import type { GlideinClient } from './glideins.ts';
@@ -96,8 +96,7 @@ export class Gryphus {
     return open().catch(async (thrown: unknown) => {
       const away = start && thrown instanceof GryphusError && thrown.code === 'queue-unavailable';
       // An idle Scheduler may have stopped its Redis just as we connected.
-      if (away && (await serverState(paths)) === 'absent') return open();
-      throw thrown;
+      return away && (await serverState(paths)) === 'absent' ? open() : Promise.reject(asError(thrown));
     });
   }
 
@@ -127,7 +126,11 @@ export class Gryphus {
   /** Makes sure that the Scheduler and its Redis run. */
   static async up(options: OpenOptions = {}): Promise<DaemonStatus> {
     const gryphus = await Gryphus.open({ ...options, start: true });
-    return gryphus.status().finally(() => gryphus.close());
+    try {
+      return await gryphus.status();
+    } finally {
+      await gryphus.close();
+    }
   }
 
   /** What can be known about the daemons when the queue's Redis is down; starts nothing. */
