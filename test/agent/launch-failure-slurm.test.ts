@@ -1,6 +1,6 @@
 import { chmodSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
 import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
@@ -8,7 +8,8 @@ import { TestAgent, until } from './agent.ts';
 describe.skipIf(skipWithoutSlurm())('a job whose node fails in its prolog', { timeout: 180_000 }, () => {
   let agent: TestAgent;
   let slurm: Slurm;
-  beforeAll(async () => {
+  // Another try begins anew: the first one mends the prolog.
+  beforeEach(async () => {
     agent = new TestAgent();
     const bad = agent.file('../bad', '');
     const prolog = agent.file('../prolog', `#!/bin/sh\n[ ! -e ${bad} ]\n`);
@@ -16,7 +17,7 @@ describe.skipIf(skipWithoutSlurm())('a job whose node fails in its prolog', { ti
     slurm = await startSlurm({ nodes: 1, cpus: 4, config: [`Prolog=${prolog}`] });
     agent.slurmSite('slurm', slurm);
   }, 120_000);
-  afterAll(async () => {
+  afterEach(async () => {
     await agent?.end();
     await slurm?.stop();
   });
