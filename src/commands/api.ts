@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,9 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { GryphusCommand, prose } from './command.ts';
-
-/** How long a server may take to start, in milliseconds. */
-const START_MS = 60_000;
+import { startServer } from './start-server.ts';
 
 export class Api extends GryphusCommand {
   static override summary = "Serve programs over a unix socket, for example Python's module.";
@@ -53,25 +50,8 @@ if none runs. The socket can be used by you alone. The server ends by itself a m
     // Makes the directories, and says early why the agent cannot be used.
     await (await Gryphus.open(this.openOptions({ home }))).close();
     const words = [process.argv[1] ?? '', 'api', '--serve', ...(home === undefined ? [] : ['--home', resolve(home)])];
-    const own = process.env['GRYPHUS_HOME'];
-    const env = own ? { ...process.env, GRYPHUS_HOME: resolve(own) } : process.env;
-    const child = spawn(process.execPath, words, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', env });
-    let complaint = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
-    const started = await new Promise<boolean>((settle) => {
-      const late = setTimeout(() => settle(false), START_MS);
-      const end = (ok: boolean) => {
-        clearTimeout(late);
-        settle(ok);
-      };
-      child.stdout.once('data', () => end(true));
-      child.once('close', () => end(false));
-      child.once('error', () => end(false));
-    });
-    child.stdout.destroy();
-    child.stderr.destroy();
-    child.unref();
-    if (started || (await socketAnswers(socket))) return;
-    throw new GryphusError('site-unreachable', `The server at ${socket} did not start. ${complaint.trim()}`.trim());
+    const { ready, complaint } = await startServer(words, home);
+    if (ready || (await socketAnswers(socket))) return;
+    throw new GryphusError('site-unreachable', `The server at ${socket} did not start. ${complaint}`.trim());
   }
 }

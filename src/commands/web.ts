@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { GryphusCommand, prose } from './command.ts';
-
-/** How long the server may take to start; milliseconds. */
-const START_MS = 60_000;
+import { startServer } from './start-server.ts';
 
 export class WebCommand extends GryphusCommand {
   static override summary = 'Show jobs, DAGs, sites, the pool and credentials live in a browser.';
@@ -86,31 +84,9 @@ the page to yours. The server ends with --stop and with \`gryphus down\`.`);
       ...(flags.port === undefined ? [] : ['--port', String(flags.port)]),
       ...(flags.socket ? ['--socket-only'] : []),
     ];
-    const home = flags.home ?? process.env['GRYPHUS_HOME'];
-    const env = home ? { ...process.env, GRYPHUS_HOME: resolve(home) } : process.env;
-    const child = spawn(process.execPath, [main, ...words], {
-      detached: true,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      cwd: '/',
-      env,
-    });
-    let complaint = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
-    const started = await new Promise<boolean>((settle) => {
-      const late = setTimeout(() => settle(false), START_MS);
-      const end = (ok: boolean) => {
-        clearTimeout(late);
-        settle(ok);
-      };
-      child.stdout.once('data', () => end(true));
-      child.once('close', () => end(false));
-      child.once('error', () => end(false));
-    });
-    child.stdout.destroy();
-    child.stderr.destroy();
-    child.unref();
-    if (started) return;
-    const [message = '', ...suggestions] = complaint.trim().split('\n  → ');
+    const { ready, complaint } = await startServer([main, ...words], flags.home);
+    if (ready) return;
+    const [message = '', ...suggestions] = complaint.split('\n  → ');
     throw new GryphusError('queue-unavailable', message === '' ? 'The server did not start.' : message, {
       suggestions,
     });

@@ -30,20 +30,8 @@ export const CHIRP_ERROR = {
   unknown: -127,
 } as const;
 
-/**
- * What a running job asks its home to do. Paths are relative to the submit directory; open files are known to the
- * worker only, so each request names its path. `words` and `numbers` as Chirp has them, unless said otherwise.
- */
-export const HOME_OPS = [
-  /** PATH FLAGS, MODE: the file's state (`stat`). Creates and empties it as the flags of Chirp say. */
-  'open',
-  /** PATH, LENGTH OFFSET STRIDE SKIP: bytes, fewer at the end of the file. */
-  'read',
-  /** PATH, OFFSET STRIDE SKIP and the bytes. */
-  'write',
-  /** PATH and the bytes, which are written behind its end. */
-  'append',
-  'fsync',
+/** Chirp's own requests that a job's home answers as they are. */
+export const AS_THEY_ARE = [
   'stat',
   'lstat',
   'statfs',
@@ -66,9 +54,26 @@ export const HOME_OPS = [
   'constrain',
   'get_job_attr',
   'set_job_attr',
+  'ulog',
+] as const;
+
+/**
+ * What a running job asks its home to do. Paths are relative to the submit directory; open files are known to the
+ * worker only, so each request names its path. `words` and `numbers` as Chirp has them, unless said otherwise.
+ */
+export const HOME_OPS = [
+  /** PATH FLAGS, MODE: the file's state (`stat`). Creates and empties it as the flags of Chirp say. */
+  'open',
+  /** PATH, LENGTH OFFSET STRIDE SKIP: bytes, fewer at the end of the file. */
+  'read',
+  /** PATH, OFFSET STRIDE SKIP and the bytes. */
+  'write',
+  /** PATH and the bytes, which are written behind its end. */
+  'append',
+  'fsync',
+  ...AS_THEY_ARE,
   /** NAME TEXT NAME TEXT …: values of set_job_attr_delayed. */
   'set_job_attrs_delayed',
-  'ulog',
   /** From the worker, not the job. USER SYSTEM: milliseconds of processor time. Its image was written, and it goes on. */
   'checkpointed',
   /** From the worker, not the job. WHY: its user asked for an image, and there is none. */

@@ -35,29 +35,6 @@ const ERRORS: Readonly<Record<string, number>> = {
   EXDEV: CHIRP_ERROR.crossDevice,
 };
 
-/** Requests that may be done twice without a difference. */
-const REPEATABLE: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
-  'read',
-  'write',
-  'fsync',
-  'stat',
-  'lstat',
-  'statfs',
-  'access',
-  'getdir',
-  'getlongdir',
-  'readlink',
-  'chmod',
-  'chown',
-  'lchown',
-  'truncate',
-  'utime',
-  'constrain',
-  'get_job_attr',
-  'set_job_attr',
-  'set_job_attrs_delayed',
-]);
-
 /** Requests that change nothing: their answers, which can be long, are not remembered but found anew. */
 const READING: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
   'read',
@@ -69,6 +46,21 @@ const READING: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
   'getlongdir',
   'readlink',
   'get_job_attr',
+]);
+
+/** Requests that may be done twice without a difference. */
+const REPEATABLE: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
+  ...READING,
+  'write',
+  'fsync',
+  'chmod',
+  'chown',
+  'lchown',
+  'truncate',
+  'utime',
+  'constrain',
+  'set_job_attr',
+  'set_job_attrs_delayed',
 ]);
 
 /** The connections of jobs whose last answers are remembered. */

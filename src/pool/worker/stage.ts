@@ -16,9 +16,9 @@ export interface Means {
   /** Whether the worker can read files of the agent's machine directly. */
   readonly sharesHome: boolean;
   readonly pull: (key: AttemptKey) => Pull;
-  /** The path of a job's proxy file. */
   /** Through which jobs send requests to their home. */
   readonly chirp?: ChirpProxies | undefined;
+  /** The path of a job's proxy file. */
   readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
 }
 

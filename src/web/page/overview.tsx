@@ -3,7 +3,7 @@ import { get, type Need, type Overview } from './api.ts';
 import { Chart } from './chart.tsx';
 import { number } from './format.ts';
 import { useLive } from './live.ts';
-import { Bar, Empty, Grid, JobLink, Panel, State, Text, Wrong } from './parts.tsx';
+import { Bar, Empty, Grid, JobLink, Panel, State, Text, Wrong, SiteLink } from './parts.tsx';
 
 const COUNTS = ['running', 'idle', 'held', 'suspended'] as const;
 const NEEDS = {
@@ -95,9 +95,7 @@ export function OverviewView() {
           {(data?.sites ?? []).map((site) => (
             <tr key={site.name}>
               <th scope="row">
-                <a href={`#/jobs/${encodeURIComponent(`site:${site.name}`)}`}>
-                  <Text of={site.name} />
-                </a>
+                <SiteLink site={site.name} />
               </th>
               <td>
                 <State of={site.connection} />

@@ -111,6 +111,15 @@ export function JobLink({ job }: { readonly job: string }) {
   return <a href={`#/job/${job}`}>{job}</a>;
 }
 
+/** Leads to the jobs at a site. */
+export function SiteLink({ site }: { readonly site: string }) {
+  return (
+    <a href={`#/jobs/${encodeURIComponent(`site:${site}`)}`}>
+      <Text of={site} />
+    </a>
+  );
+}
+
 export function Bar({
   parts,
   total,

@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import { ApiError, ask, fieldOf, get, post, type Site } from './api.ts';
 import { number, when } from './format.ts';
 import { useLive } from './live.ts';
-import { Empty, Grid, State, Text, Wrong } from './parts.tsx';
+import { Empty, Grid, State, Text, Wrong, SiteLink } from './parts.tsx';
 
 export function SitesView() {
   const { data, error } = useLive('sites', (signal) => get<Site[]>('/sites', signal), { everyMs: 10_000 });
@@ -30,9 +30,7 @@ export function SitesView() {
         {(data ?? []).map((site) => (
           <tr key={site.name}>
             <th scope="row">
-              <a href={`#/jobs/${encodeURIComponent(`site:${site.name}`)}`}>
-                <Text of={site.name} />
-              </a>
+              <SiteLink site={site.name} />
             </th>
             <td>
               <Text of={site.url} />

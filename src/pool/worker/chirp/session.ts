@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
-import { CHIRP_ERROR, CHIRP_PIECE, type HomeAnswer, type HomeOp } from '../../../site/chirp.ts';
+import { AS_THEY_ARE, CHIRP_ERROR, CHIRP_PIECE, type HomeAnswer, type HomeOp } from '../../../site/chirp.ts';
 import type { Incoming } from './incoming.ts';
 import { type ChirpLine, readChirpLine } from './line.ts';
 import { type OpenFile, OpenFiles } from './open-files.ts';
@@ -26,32 +26,6 @@ export interface SessionOptions {
 const VERSION = 2;
 /** Who asks is known by the cookie; condor_starter says this. */
 const NAME = Buffer.from('CONDOR');
-/** Requests that home answers as they are. */
-const AS_THEY_ARE: ReadonlySet<string> = new Set<HomeOp>([
-  'stat',
-  'lstat',
-  'statfs',
-  'access',
-  'unlink',
-  'rename',
-  'mkdir',
-  'rmdir',
-  'rmall',
-  'getdir',
-  'getlongdir',
-  'link',
-  'symlink',
-  'readlink',
-  'chmod',
-  'chown',
-  'lchown',
-  'truncate',
-  'utime',
-  'constrain',
-  'get_job_attr',
-  'set_job_attr',
-  'ulog',
-]);
 /** Requests about an open file that home answers for its path. */
 const OF_OPEN: Readonly<Partial<Record<ChirpLine['verb'], HomeOp>>> = {
   fstat: 'stat',
@@ -92,7 +66,8 @@ export class ChirpSession {
     const { ask, delayed } = this.#options;
     const [first = '', second = ''] = words;
     const [number = 0] = numbers;
-    if (AS_THEY_ARE.has(verb)) return this.#say(await ask(verb as HomeOp, words, numbers));
+    const asItIs = AS_THEY_ARE.find((op) => op === verb);
+    if (asItIs) return this.#say(await ask(asItIs, words, numbers));
     const name = () => (number < NAME.length ? { result: CHIRP_ERROR.noSpace } : { result: NAME.length, bytes: NAME });
     const answers: Partial<Record<ChirpLine['verb'], () => HomeAnswer | Promise<HomeAnswer>>> = {
       open: () => this.#open(first, second, number),
