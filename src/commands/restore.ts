@@ -56,7 +56,7 @@ runs it again. Exit status 1 if a site did not answer.`);
       out.line(`The state directory was ${restored.movedFrom}: jobs made from batch scripts name files below it.`);
     for (const line of stepLines(restored, false)) out.line(line);
     if (restored.held > 0) {
-      out.line(`${counted(restored.held, 'job')} may have run since, and will be held. Those that may run again:`);
+      out.line(`${counted(restored.held, 'job')} may have run since the backup and are held. To run them again:`);
       out.line(`  gryphus release --constraint 'HoldReasonSubCode == ${restored.subCode}'`);
     }
     await out.flush();
