@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { needBuild, needWhatTestsUse, needModules, root } from './setup.mjs';
 
@@ -10,8 +10,8 @@ import { needBuild, needWhatTestsUse, needModules, root } from './setup.mjs';
 const LONGEST = 70 * 60_000;
 
 /**
- * Runs vitest with these additional arguments; returns counts of tests, where a file that cannot be loaded counts as
- * one failure.
+ * Runs vitest with these additional arguments, and names what failed; returns counts of tests, where a file that
+ * cannot be loaded counts as one failure.
  */
 export function runTests(words, excluded) {
   const dir = mkdtempSync(join(tmpdir(), 'gryphus-test-'));
@@ -33,23 +33,45 @@ export function runTests(words, excluded) {
     );
     if (signal) console.error(`gryphus: the tests were ended by ${signal}`);
     if (error) console.error(`gryphus: the tests were ended: ${error.message}`);
-    return { ...count(report), status };
+    const { failures, ...counts } = read(report);
+    for (const one of failures) console.log(one);
+    return { ...counts, status };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
-function count(report) {
+function read(report) {
   let found;
   try {
     found = JSON.parse(readFileSync(report, 'utf8'));
   } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
+    return { passed: 0, failed: 1, skipped: 0, failures: ['The tests left no report.'] };
   }
-  const broken = found.testResults.filter(
-    (file) => file.status === 'failed' && file.assertionResults.length === 0,
-  ).length;
-  return { passed: found.numPassedTests, failed: found.numFailedTests + broken, skipped: found.numPendingTests };
+  const broken = found.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0);
+  const failures = [
+    ...broken.map((file) => failure(file.name, 'could not be loaded', [file.message])),
+    ...found.testResults.flatMap((file) =>
+      file.assertionResults
+        .filter((test) => test.status === 'failed')
+        .map((test) => failure(file.name, test.fullName, test.failureMessages)),
+    ),
+  ];
+  return {
+    passed: found.numPassedTests,
+    failed: found.numFailedTests + broken.length,
+    skipped: found.numPendingTests,
+    failures,
+  };
+}
+
+/** Where and why a test failed, a line for each try: the long report above may be cut by whoever keeps it. */
+function failure(file, test, messages) {
+  const lines = messages.map((message) => {
+    const at = message.split('\n').find((line) => line.includes(`${root}/test/`));
+    return `    ${message.split('\n', 1)[0].slice(0, 200)}${at ? ` (${at.trim().replaceAll(`${root}/`, '')})` : ''}`;
+  });
+  return [`FAILED ${relative(root, file)}: ${test}`, ...lines].join('\n');
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
