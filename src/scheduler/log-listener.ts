@@ -81,7 +81,7 @@ export class LogListener implements Listener {
 function pieces(entries: readonly EventEntry[]): EventEntry[] {
   return entries.flatMap(({ id, event }) => {
     const parts = partsOf(event);
-    return parts.length === 1 ? [{ id, event }] : parts.map((part, i) => ({ id: `${id}.${i}`, event: part }));
+    return parts.length === 1 ? [{ id, event }] : parts.map((part, i) => ({ id: `${id}/${i}`, event: part }));
   });
 }
 
@@ -125,14 +125,23 @@ function partsOf(event: QueueEvent): readonly QueueEvent[] {
   return parts.map((procs) => ({ ...event, procs }));
 }
 
-/** Compares ids of events: milliseconds, a sequence number, and the part of the event. */
+/**
+ * Compares ids of events: milliseconds, a sequence number, the position in its bundle, of which the last event has the
+ * id of the whole (`entriesOf`), and the part of the event.
+ */
 function isLater(id: string, than: string): boolean {
-  const numbers = than.split(/[-.]/).map(Number);
-  for (const [i, mine] of id.split(/[-.]/).map(Number).entries()) {
-    const other = numbers[i] ?? 0;
+  const others = orderOf(than);
+  for (const [i, mine] of orderOf(id).entries()) {
+    const other = others[i] ?? 0;
     if (mine !== other) return mine > other;
   }
   return false;
+}
+
+function orderOf(id: string): readonly number[] {
+  const [entry = '', part = '0'] = id.split('/');
+  const [stream = '', position = 'Infinity'] = entry.split('.');
+  return [...stream.split('-'), position, part].map(Number);
 }
 
 function* jobsOf(event: QueueEvent, jobs: ReadonlyMap<string, JobRecord>): Generator<JobRecord> {

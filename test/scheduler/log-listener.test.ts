@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Attrs } from '../../src/job/attrs.ts';
 import type { EventEntry, JobRecord } from '../../src/queue/api.ts';
@@ -76,6 +77,24 @@ describe('the user logs of a large submit', () => {
     world.failsAfter = Number.POSITIVE_INFINITY;
     await world.listener().hear(heard);
     expect(world.procs()).toEqual(expected);
+  });
+
+  it('are not written twice if a crash came after a bundle, whose last event has the id of the whole', async () => {
+    const bundle = (id: string, i: number, size: number) => (i === size - 1 ? id : `${id}.${i}`);
+    const ids = fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(ids, fc.nat(40), fc.nat(40), async (sizes, first, second) => {
+        const events = sizes.flatMap((size, b) =>
+          Array.from({ length: size }, (_, i) => submitted(bundle(`${b + 3}-0`, i, size), b + 1, [[i, i + 1]])),
+        );
+        const world = new World();
+        // The next Scheduler hears from the same event on, and perhaps more.
+        await world.listener().hear(events.slice(0, 1 + (first % events.length)));
+        await world.listener().hear(events.slice(0, 1 + (second % events.length)));
+        await world.listener().hear(events);
+        expect(world.procs()).toEqual(sizes.flatMap((size) => Array.from({ length: size }, (_, i) => i)));
+      }),
+    );
   });
 
   it('are not written twice if the same events come one by one after a failure', async () => {
