@@ -104,7 +104,10 @@ export class UserLogs {
       return { path, text, ...(size === undefined ? {} : { size }) };
     });
     try {
-      await journal.accept({ from, last }, additions, Date.now());
+      await journal.accept({ from, last }, additions, Date.now()).catch((thrown: unknown) => {
+        for (const path of sizes.keys()) this.#busy.delete(path);
+        throw thrown;
+      });
       await this.#write(additions);
     } finally {
       this.#arm(FIRST_WAIT_MS);

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { appendOnce, sizeOf } from '../../../src/scheduler/user-logs/append-once.ts';
 import { LogJournal } from '../../../src/scheduler/user-logs/journal.ts';
 import { parseMounts, placeOf } from '../../../src/scheduler/user-logs/places.ts';
@@ -69,6 +69,17 @@ describe('user logs', () => {
     await logs.append(batch({ [a]: '3\n' }));
     await settled();
     expect([content(a), content(b), logs.owed().count]).toEqual(['1\n3\n', '2\n', 0]);
+  });
+
+  it('are written after their journal had no space', async () => {
+    const logs = await open();
+    const log = join(dir, 'log');
+    vi.spyOn(journal, 'accept').mockRejectedValueOnce(new Error('ENOSPC: no space left on device'));
+    const first = batch({ [log]: '1\n' });
+    await expect(logs.append(first)).rejects.toThrow('ENOSPC');
+    await logs.append(first);
+    await settled();
+    expect(content(log)).toBe('1\n');
   });
 
   it('that cannot be written do not hold up others, and have all in order as soon as they can', async () => {
