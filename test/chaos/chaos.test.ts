@@ -101,9 +101,7 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
       for (const node of [1, 2]) await slurm.slurm?.restartSlurmd(node);
       await until('the daemons', async () => (await agent.run(['up'])).code === 0 || undefined, 120_000);
       await until('all to end', ended, PATIENCE_MS).catch(async (thrown: unknown) => {
-        throw new Error(`${story.join(', ')}\n${(await agent.run(['q', '--nobatch'])).stdout.slice(-4000)}`, {
-          cause: thrown,
-        });
+        throw new Error(`${story.join(', ')}\n${await whatIsLeft()}`, { cause: thrown });
       });
       clearInterval(watching);
       clearInterval(administrating);
@@ -170,6 +168,14 @@ describe.skipIf(skipWithoutSlurm())(`chaos (seed ${SEED})`, () => {
       await agent.run(['vacate', id]);
       story.push(`vacate ${id}`);
     }
+  }
+
+  /** The jobs that did not end, and what the agent says of a few of them. */
+  async function whatIsLeft(): Promise<string> {
+    const { stdout } = await agent.run(['q', '--nobatch', '--constraint', OURS]);
+    const ids = [...stdout.matchAll(/^ *(\d+\.\d+) /gm)].flatMap(([, id]) => id ?? []).slice(0, 3);
+    const why = await Promise.all(ids.map(async (id) => (await agent.run(['why', id])).stdout));
+    return [stdout.slice(-4000), ...why, (await agent.run(['status', '--pool'])).stdout].join('\n');
   }
 
   /** Releases held jobs, whatever held them, until the queue is empty. */
