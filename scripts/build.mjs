@@ -24,7 +24,7 @@ import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper } from './native.mjs';
 import { noticesOf } from './notices.mjs';
-import { englishOnly, externals, vendor, withoutComments } from './vendor.mjs';
+import { englishOnly, externals, vendor, onlyWhatRuns } from './vendor.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The output directory: another one inside the checkout may be named. */
@@ -72,7 +72,7 @@ async function make() {
   await bundle();
   await bundleWorker();
   await vendor(fresh, root);
-  if (process.argv.includes('--package')) await withoutComments(fresh);
+  if (process.argv.includes('--package')) await onlyWhatRuns(fresh);
   buildHelper(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
@@ -132,13 +132,11 @@ function common() {
     metafile: true,
     absWorkingDir: root,
     logLevel: 'warning',
-    // Native or optional.
-    external: ['ssh2', 'cpu-features', '*.node'],
     // Used by few commands, or only by the daemons.
     plugins: [
       { name: 'own-places', setup: keepOwnPlaces },
       englishOnly,
-      externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge']),
+      externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge', 'ssh2']),
     ],
   };
 }
@@ -191,8 +189,7 @@ async function bundle() {
     entryPoints: [join(fresh, 'web/web-main.js')],
     outfile: join(fresh, 'web-server/web-server.js'),
     format: 'esm',
-    external: ['pino', 'zod'],
-    plugins: [{ name: 'shared-api', setup: shareApi }],
+    plugins: [{ name: 'shared-api', setup: shareApi }, externals(['pino', 'zod'])],
     // Fastify's own checks by JSON schema; every request is checked by zod.
     alias: {
       '@fastify/ajv-compiler': join(root, 'scripts/no-compiler.cjs'),

@@ -1,6 +1,6 @@
-// The packages that the built program needs, each in one file of dist/vendor/: an installation is small, needs no registry, and
-// is what was tested. ssh2 alone stays a dependency: its faster native part is optional, and is compiled where it can be.
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// The packages that the built program needs, each in one file of dist/vendor/: an installation is small, needs no registry and no
+// compiler, and is what was tested.
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { build, transform } from 'esbuild';
 import { noticesOf } from './notices.mjs';
@@ -15,6 +15,7 @@ const PACKAGES = {
   nodemailer: 'cjs',
   'basic-ftp': 'cjs',
   pino: 'cjs',
+  ssh2: 'cjs',
 };
 const NAMES = Object.keys(PACKAGES);
 /** The specifier in an import, an export or an import() of what the compiler wrote. */
@@ -42,6 +43,25 @@ export const englishOnly = {
     })),
 };
 
+/** The compiled halves of ssh2, which are faster: loaded where somebody has installed ssh2 beside us, and never needed. */
+const nativeIsOptional = {
+  name: 'native-is-optional',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /\/sshcrypto\.node$/ }, () => ({
+      path: 'ssh2/lib/protocol/crypto/build/Release/sshcrypto.node',
+      external: true,
+    }));
+    onResolve({ filter: /^(cpu-features|msgpackr-extract)$/ }, ({ path }) => ({ path, external: true }));
+  },
+};
+
+/** Parts of BullMQ that we never call: its store in PostgreSQL, and jobs at times of a calendar. */
+const unused = {
+  name: 'unused',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/(bullmq\/dist\/cjs\/postgres\/index|cron-parser\/dist\/index)\.js$/ }, () => ({ contents: '' })),
+};
+
 /** Writes dist/vendor/, and makes the compiled modules import from there. */
 export async function vendor(dist, root) {
   const dir = join(dist, 'vendor');
@@ -62,9 +82,7 @@ export async function vendor(dist, root) {
       metafile: true,
       define: { 'import.meta.url': 'ownUrl' },
       banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
-      // msgpackr's native part is optional.
-      external: ['msgpackr-extract'],
-      plugins: [apartFrom(name), englishOnly],
+      plugins: [nativeIsOptional, unused, apartFrom(name), englishOnly],
       ...(await nodeNames(name, kind)),
     });
     Object.assign(inputs, metafile.inputs);
@@ -111,16 +129,48 @@ function apartFrom(own) {
   };
 }
 
+/** The library, the programs, and what the documentation is made from, as the commands are, which are not in the package. */
+const ENTRIES = [
+  'index.js',
+  'cli/bundle.js',
+  'compat-cli/bundle.js',
+  'dag-cli/dag-manager.js',
+  'web-server/web-server.js',
+  'batch-script/docs.js',
+  'submit/catalogue-docs.js',
+];
+
 /** The compiled modules of the sources, and their types. */
 const modules = (dist) =>
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|bin)\//.test(name))
+    .filter((name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|web-server|web-page|bin)\//.test(name))
     .map((name) => join(dist, name));
 
-/** For a package: an installation needs no comments in the compiled modules. */
-export async function withoutComments(dist) {
+/**
+ * For a package: the compiled modules that something loads, without comments and spaces. The others are in a bundle
+ * only, or hold nothing but types.
+ */
+export async function onlyWhatRuns(dist) {
+  const loaded = new Set();
+  const load = (file) => {
+    if (loaded.has(file) || !existsSync(file)) return;
+    loaded.add(file);
+    for (const [, to] of readFileSync(file, 'utf8').matchAll(/['"`](\.[^'"`]+\.js)['"`]/g)) load(join(dirname(file), to));
+  };
+  for (const file of ENTRIES) load(join(dist, file));
+  for (const file of readdirSync(join(dist, 'commands'), { recursive: true, encoding: 'utf8' }))
+    if (file.endsWith('.js')) load(join(dist, 'commands', file));
   for (const file of modules(dist).filter((name) => name.endsWith('.js'))) {
-    const { code } = await transform(readFileSync(file, 'utf8'), { target: 'node20', legalComments: 'none' });
+    if (!loaded.has(file)) {
+      rmSync(file);
+      continue;
+    }
+    const { code } = await transform(readFileSync(file, 'utf8'), {
+      target: 'node20',
+      legalComments: 'none',
+      minifyWhitespace: true,
+      minifySyntax: true,
+    });
     writeFileSync(file, code);
   }
 }
