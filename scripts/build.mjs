@@ -31,6 +31,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, process.env['GRYPHUS_DIST'] ?? 'dist');
 const fresh = join(root, `dist.${process.pid}.new`);
 const old = join(root, `dist.${process.pid}.old`);
+/** What is bundled, as in esbuild's metafile. */
+const bundled = {};
 const ASSETS = ['.sh', '.lua', '.awk', '.py', '.mjs'];
 
 /** What a listing command loads and compiles, without an agent. */
@@ -71,7 +73,8 @@ async function make() {
   await bundlePage(join(fresh, 'web-page'));
   await bundle();
   await bundleWorker();
-  await vendor(fresh, root);
+  Object.assign(bundled, await vendor(fresh, root));
+  writeFileSync(join(fresh, 'NOTICES.txt'), noticesOf({ inputs: bundled }, root));
   if (process.argv.includes('--package')) await onlyWhatRuns(fresh);
   buildHelper(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
@@ -117,7 +120,7 @@ async function bundlePage(outdir) {
     jsx: 'automatic',
     jsxImportSource: 'preact',
   });
-  writeFileSync(join(outdir, 'NOTICES.txt'), noticesOf(metafile, root));
+  Object.assign(bundled, metafile.inputs);
   for (const file of ['index.html', 'icon.svg']) copyFileSync(join(page, file), join(outdir, file));
 }
 
@@ -160,7 +163,7 @@ async function bundleCached(name, contents) {
   // Its name in a user's code cache.
   const hash = createHash('sha256').update(ascii).digest('hex').slice(0, 32);
   writeFileSync(join(dir, 'bundle.js'), `${ascii}\n//${hash}`);
-  writeFileSync(join(dir, 'NOTICES.txt'), noticesOf(metafile, root));
+  Object.assign(bundled, metafile.inputs);
   copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(dir, 'load.js'));
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
 }
@@ -182,7 +185,7 @@ async function bundle() {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
   });
-  writeFileSync(join(fresh, 'dag-cli/NOTICES.txt'), noticesOf(dag.metafile, root));
+  Object.assign(bundled, dag.metafile.inputs);
   // The page's server with its library, which nobody else needs; the API is the one beside it.
   const web = await build({
     ...common(),
@@ -199,7 +202,7 @@ async function bundle() {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
   });
-  writeFileSync(join(fresh, 'web-server/NOTICES.txt'), noticesOf(web.metafile, root));
+  Object.assign(bundled, web.metafile.inputs);
   rmSync(join(fresh, 'web'), { recursive: true });
   writeFileSync(join(fresh, 'cli/registry.js'), "module.exports = require('./load.js');\n");
   writeFileSync(join(fresh, 'bin/package.json'), '{ "type": "commonjs" }\n');

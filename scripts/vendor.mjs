@@ -3,7 +3,6 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { build, transform } from 'esbuild';
-import { noticesOf } from './notices.mjs';
 
 /** How a package's file is made: from an ES module, or from a CommonJS one, whose names Node has to find in the text. */
 const PACKAGES = {
@@ -59,10 +58,25 @@ const nativeIsOptional = {
 const unused = {
   name: 'unused',
   setup: ({ onLoad }) =>
-    onLoad({ filter: /\/(bullmq\/dist\/cjs\/postgres\/index|cron-parser\/dist\/index)\.js$/ }, () => ({ contents: '' })),
+    onLoad({ filter: /\/(bullmq\/dist\/cjs\/postgres\/index|cron-parser\/dist\/index)\.js$/ }, () => ({
+      contents: '',
+    })),
 };
 
-/** Writes dist/vendor/, and makes the compiled modules import from there. */
+/** BullMQ's programs in Lua without comments and indentation, which are more than half of them. */
+const bareLua = {
+  name: 'bare-lua',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/bullmq\/dist\/cjs\/scripts\/[^/]+-\d+\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8')
+        .replaceAll(/--\[\[[^]*?\]\]/g, '')
+        .replaceAll(/^[ \t]*--.*$/gm, '')
+        .replaceAll(/^[ \t]+/gm, '')
+        .replaceAll(/\n{2,}/g, '\n'),
+    })),
+};
+
+/** Writes dist/vendor/, and makes the compiled modules import from there. Returns what is in it, as esbuild's metafile does. */
 export async function vendor(dist, root) {
   const dir = join(dist, 'vendor');
   const inputs = {};
@@ -82,15 +96,15 @@ export async function vendor(dist, root) {
       metafile: true,
       define: { 'import.meta.url': 'ownUrl' },
       banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
-      plugins: [nativeIsOptional, unused, apartFrom(name), englishOnly],
+      plugins: [nativeIsOptional, unused, bareLua, apartFrom(name), englishOnly],
       ...(await nodeNames(name, kind)),
     });
     Object.assign(inputs, metafile.inputs);
   }
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
-  writeFileSync(join(dir, 'NOTICES.txt'), noticesOf({ inputs }, root));
   vendorTypes(dir, root);
   useVendored(dist);
+  return inputs;
 }
 
 /** What the library's own types are made of: Zod's; a Redis connection is opaque. */
@@ -143,7 +157,9 @@ const ENTRIES = [
 /** The compiled modules of the sources, and their types. */
 const modules = (dist) =>
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|web-server|web-page|bin)\//.test(name))
+    .filter(
+      (name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|web-server|web-page|bin)\//.test(name),
+    )
     .map((name) => join(dist, name));
 
 /**
@@ -155,7 +171,8 @@ export async function onlyWhatRuns(dist) {
   const load = (file) => {
     if (loaded.has(file) || !existsSync(file)) return;
     loaded.add(file);
-    for (const [, to] of readFileSync(file, 'utf8').matchAll(/['"`](\.[^'"`]+\.js)['"`]/g)) load(join(dirname(file), to));
+    for (const [, to] of readFileSync(file, 'utf8').matchAll(/['"`](\.[^'"`]+\.js)['"`]/g))
+      load(join(dirname(file), to));
   };
   for (const file of ENTRIES) load(join(dist, file));
   for (const file of readdirSync(join(dist, 'commands'), { recursive: true, encoding: 'utf8' }))
