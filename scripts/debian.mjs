@@ -63,7 +63,7 @@ function makePackage(tarball, { node, out }) {
     put(join(root, 'DEBIAN/control'), control(about, architecture, inside));
     run('chmod', ['-R', 'u+w,go=rX', root]);
     const file = join(out, `gryphus_${about.version}_${architecture}.deb`);
-    run('dpkg-deb', ['--build', '--root-owner-group', '-Zxz', '-z2', root, file]);
+    run('dpkg-deb', ['--build', '--root-owner-group', '-Zzstd', '-z9', root, file]);
     return file;
   } finally {
     rmSync(dir, { recursive: true, force: true });
