@@ -24,13 +24,15 @@ import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper } from './native.mjs';
 import { noticesOf } from './notices.mjs';
-import { englishOnly, externals, vendor, withoutComments } from './vendor.mjs';
+import { englishOnly, externals, vendor, onlyWhatRuns } from './vendor.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The output directory: another one inside the checkout may be named. */
 const dist = join(root, process.env['GRYPHUS_DIST'] ?? 'dist');
 const fresh = join(root, `dist.${process.pid}.new`);
 const old = join(root, `dist.${process.pid}.old`);
+/** What is bundled, as in esbuild's metafile. */
+const bundled = {};
 const ASSETS = ['.sh', '.lua', '.awk', '.py', '.mjs'];
 
 /** What a listing command loads and compiles, without an agent. */
@@ -71,8 +73,9 @@ async function make() {
   await bundlePage(join(fresh, 'web-page'));
   await bundle();
   await bundleWorker();
-  await vendor(fresh, root);
-  if (process.argv.includes('--package')) await withoutComments(fresh);
+  Object.assign(bundled, await vendor(fresh, root));
+  writeFileSync(join(fresh, 'NOTICES.txt'), noticesOf({ inputs: bundled }, root));
+  if (process.argv.includes('--package')) await onlyWhatRuns(fresh);
   buildHelper(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
@@ -117,7 +120,7 @@ async function bundlePage(outdir) {
     jsx: 'automatic',
     jsxImportSource: 'preact',
   });
-  writeFileSync(join(outdir, 'NOTICES.txt'), noticesOf(metafile, root));
+  Object.assign(bundled, metafile.inputs);
   for (const file of ['index.html', 'icon.svg']) copyFileSync(join(page, file), join(outdir, file));
 }
 
@@ -132,13 +135,11 @@ function common() {
     metafile: true,
     absWorkingDir: root,
     logLevel: 'warning',
-    // Native or optional.
-    external: ['ssh2', 'cpu-features', '*.node'],
     // Used by few commands, or only by the daemons.
     plugins: [
       { name: 'own-places', setup: keepOwnPlaces },
       englishOnly,
-      externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge']),
+      externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge', 'ssh2']),
     ],
   };
 }
@@ -162,7 +163,7 @@ async function bundleCached(name, contents) {
   // Its name in a user's code cache.
   const hash = createHash('sha256').update(ascii).digest('hex').slice(0, 32);
   writeFileSync(join(dir, 'bundle.js'), `${ascii}\n//${hash}`);
-  writeFileSync(join(dir, 'NOTICES.txt'), noticesOf(metafile, root));
+  Object.assign(bundled, metafile.inputs);
   copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(dir, 'load.js'));
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
 }
@@ -184,15 +185,14 @@ async function bundle() {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
   });
-  writeFileSync(join(fresh, 'dag-cli/NOTICES.txt'), noticesOf(dag.metafile, root));
+  Object.assign(bundled, dag.metafile.inputs);
   // The page's server with its library, which nobody else needs; the API is the one beside it.
   const web = await build({
     ...common(),
     entryPoints: [join(fresh, 'web/web-main.js')],
     outfile: join(fresh, 'web-server/web-server.js'),
     format: 'esm',
-    external: ['pino', 'zod'],
-    plugins: [{ name: 'shared-api', setup: shareApi }],
+    plugins: [{ name: 'shared-api', setup: shareApi }, externals(['pino', 'zod'])],
     // Fastify's own checks by JSON schema; every request is checked by zod.
     alias: {
       '@fastify/ajv-compiler': join(root, 'scripts/no-compiler.cjs'),
@@ -202,7 +202,7 @@ async function bundle() {
       js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
     },
   });
-  writeFileSync(join(fresh, 'web-server/NOTICES.txt'), noticesOf(web.metafile, root));
+  Object.assign(bundled, web.metafile.inputs);
   rmSync(join(fresh, 'web'), { recursive: true });
   writeFileSync(join(fresh, 'cli/registry.js'), "module.exports = require('./load.js');\n");
   writeFileSync(join(fresh, 'bin/package.json'), '{ "type": "commonjs" }\n');

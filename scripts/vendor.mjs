@@ -1,9 +1,8 @@
-// The packages that the built program needs, each in one file of dist/vendor/: an installation is small, needs no registry, and
-// is what was tested. ssh2 alone stays a dependency: its faster native part is optional, and is compiled where it can be.
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// The packages that the built program needs, each in one file of dist/vendor/: an installation is small, needs no registry and no
+// compiler, and is what was tested.
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { build, transform } from 'esbuild';
-import { noticesOf } from './notices.mjs';
 
 /** How a package's file is made: from an ES module, or from a CommonJS one, whose names Node has to find in the text. */
 const PACKAGES = {
@@ -15,6 +14,7 @@ const PACKAGES = {
   nodemailer: 'cjs',
   'basic-ftp': 'cjs',
   pino: 'cjs',
+  ssh2: 'cjs',
 };
 const NAMES = Object.keys(PACKAGES);
 /** The specifier in an import, an export or an import() of what the compiler wrote. */
@@ -42,7 +42,41 @@ export const englishOnly = {
     })),
 };
 
-/** Writes dist/vendor/, and makes the compiled modules import from there. */
+/** The compiled halves of ssh2, which are faster: loaded where somebody has installed ssh2 beside us, and never needed. */
+const nativeIsOptional = {
+  name: 'native-is-optional',
+  setup: ({ onResolve }) => {
+    onResolve({ filter: /\/sshcrypto\.node$/ }, () => ({
+      path: 'ssh2/lib/protocol/crypto/build/Release/sshcrypto.node',
+      external: true,
+    }));
+    onResolve({ filter: /^(cpu-features|msgpackr-extract)$/ }, ({ path }) => ({ path, external: true }));
+  },
+};
+
+/** Parts of BullMQ that we never call: its store in PostgreSQL, and jobs at times of a calendar. */
+const unused = {
+  name: 'unused',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/(bullmq\/dist\/cjs\/postgres\/index|cron-parser\/dist\/index)\.js$/ }, () => ({
+      contents: '',
+    })),
+};
+
+/** BullMQ's programs in Lua without comments and indentation, which are more than half of them. */
+const bareLua = {
+  name: 'bare-lua',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/bullmq\/dist\/cjs\/scripts\/[^/]+-\d+\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8')
+        .replaceAll(/--\[\[[^]*?\]\]/g, '')
+        .replaceAll(/^[ \t]*--.*$/gm, '')
+        .replaceAll(/^[ \t]+/gm, '')
+        .replaceAll(/\n{2,}/g, '\n'),
+    })),
+};
+
+/** Writes dist/vendor/, and makes the compiled modules import from there. Returns what is in it, as esbuild's metafile does. */
 export async function vendor(dist, root) {
   const dir = join(dist, 'vendor');
   const inputs = {};
@@ -62,17 +96,15 @@ export async function vendor(dist, root) {
       metafile: true,
       define: { 'import.meta.url': 'ownUrl' },
       banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
-      // msgpackr's native part is optional.
-      external: ['msgpackr-extract'],
-      plugins: [apartFrom(name), englishOnly],
+      plugins: [nativeIsOptional, unused, bareLua, apartFrom(name), englishOnly],
       ...(await nodeNames(name, kind)),
     });
     Object.assign(inputs, metafile.inputs);
   }
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
-  writeFileSync(join(dir, 'NOTICES.txt'), noticesOf({ inputs }, root));
   vendorTypes(dir, root);
   useVendored(dist);
+  return inputs;
 }
 
 /** What the library's own types are made of: Zod's; a Redis connection is opaque. */
@@ -111,16 +143,51 @@ function apartFrom(own) {
   };
 }
 
+/** The library, the programs, and what the documentation is made from, as the commands are, which are not in the package. */
+const ENTRIES = [
+  'index.js',
+  'cli/bundle.js',
+  'compat-cli/bundle.js',
+  'dag-cli/dag-manager.js',
+  'web-server/web-server.js',
+  'batch-script/docs.js',
+  'submit/catalogue-docs.js',
+];
+
 /** The compiled modules of the sources, and their types. */
 const modules = (dist) =>
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|bin)\//.test(name))
+    .filter(
+      (name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|web-server|web-page|bin)\//.test(name),
+    )
     .map((name) => join(dist, name));
 
-/** For a package: an installation needs no comments in the compiled modules. */
-export async function withoutComments(dist) {
+/**
+ * For a package: the compiled modules that something loads, without comments and spaces. The others are in a bundle
+ * only, or hold nothing but types.
+ */
+export async function onlyWhatRuns(dist) {
+  const loaded = new Set();
+  const load = (file) => {
+    if (loaded.has(file) || !existsSync(file)) return;
+    loaded.add(file);
+    for (const [, to] of readFileSync(file, 'utf8').matchAll(/['"`](\.[^'"`]+\.js)['"`]/g))
+      load(join(dirname(file), to));
+  };
+  for (const file of ENTRIES) load(join(dist, file));
+  for (const file of readdirSync(join(dist, 'commands'), { recursive: true, encoding: 'utf8' }))
+    if (file.endsWith('.js')) load(join(dist, 'commands', file));
   for (const file of modules(dist).filter((name) => name.endsWith('.js'))) {
-    const { code } = await transform(readFileSync(file, 'utf8'), { target: 'node20', legalComments: 'none' });
+    if (!loaded.has(file)) {
+      rmSync(file);
+      continue;
+    }
+    const { code } = await transform(readFileSync(file, 'utf8'), {
+      target: 'node20',
+      legalComments: 'none',
+      minifyWhitespace: true,
+      minifySyntax: true,
+    });
     writeFileSync(file, code);
   }
 }

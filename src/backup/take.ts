@@ -5,6 +5,7 @@ import type { Queue } from '../queue/api.ts';
 import { writeContainer } from './container.ts';
 import { contentOf } from './content.ts';
 
+/** A backup that is on disk. */
 export interface BackupReport {
   /** Absolute. */
   readonly file: string;

@@ -6,6 +6,7 @@ import type { Recovery } from './recovery-types.ts';
 import { environment, queuePlace } from './daemon.ts';
 import type { AskUser, OpenOptions } from './types.ts';
 
+/** Where `Gryphus.backup` writes what it takes. */
 export interface BackupRequest {
   /** Absolute. */
   readonly file: string;
@@ -13,6 +14,7 @@ export interface BackupRequest {
   readonly passphrase?: string;
 }
 
+/** What `Gryphus.restore` reads. */
 export interface RestoreRequest {
   /** Absolute. */
   readonly file: string;

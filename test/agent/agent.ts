@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import type { Slurm } from '../sites/slurm.ts';
 import { removeTree } from '../remove-tree.ts';
-import { killMatching } from './kill.ts';
+import { kill, processes } from './kill.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** The built command line. */
@@ -132,10 +132,13 @@ export class TestAgent {
 
   /** Stops the daemons and removes everything. */
   async end(): Promise<void> {
-    await this.run(['down']);
-    // The agent is stopped even if one of its jobs is still running.
-    killMatching('worker.mjs', this);
-    // What runs at a site ends on its own, and may still write there.
+    if (existsSync(this.work)) await this.run(['down']);
+    // The agent is stopped even if one of its jobs is still running: neither a starter nor a program is left behind.
+    for (let left = processes(this); left.length > 0; left = processes(this)) {
+      for (const { pid } of left) kill(pid);
+      await new Promise((done) => setTimeout(done, 20));
+    }
+    // What a batch system runs may still write there.
     await removeTree(this.dir);
   }
 }
