@@ -27,7 +27,7 @@ import type { RetryResult } from './retry.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import type { TopRow } from './top.ts';
-import { endsOlderDaemons } from './upgrade.ts';
+import { endsDaemonsOfOlderState, endsOlderDaemons } from './upgrade.ts';
 import { clusterViews, totalsOf } from './totals.ts';
 import type {
   Action,
@@ -92,6 +92,7 @@ export class Gryphus {
     const start = options.start ?? true;
     const place = { ...queuePlace(paths, settings), onFetch: options.onFetch };
     if (start && options.install) await installRedis(place);
+    if (start) await endsDaemonsOfOlderState(paths);
     const open = () => Gryphus.#open(paths, settings, env, { ...place, start: start ? 'if-needed' : 'never' });
     return open().catch(async (thrown: unknown) => {
       const away = start && thrown instanceof GryphusError && thrown.code === 'queue-unavailable';

@@ -1,6 +1,8 @@
 import { ownBuild } from '../config/build.ts';
+import { daemonsOnDisk } from '../config/daemon-files.ts';
 import type { Paths } from '../config/paths.ts';
 import type { Queue } from '../queue/api.ts';
+import { isOlderState } from '../util/state-version.ts';
 import { runningScheduler } from './daemon.ts';
 import { endDaemons } from './daemon-status.ts';
 
@@ -15,6 +17,14 @@ export async function endsOlderDaemons(queue: Queue, paths: Paths): Promise<bool
   await queue.close();
   await endDaemons(paths);
   return true;
+}
+
+/**
+ * Ends the daemons of a program whose state this one carries over: while they run, it is theirs. Before the queue is opened, which
+ * an older state does not allow.
+ */
+export async function endsDaemonsOfOlderState(paths: Paths): Promise<void> {
+  if (isOlderState(paths.stateDir) && daemonsOnDisk(paths).length > 0) await endDaemons(paths);
 }
 
 /** Whether one version comes before the other: `0.9.0` before `0.10.0`. What is no number counts as 0. */
