@@ -46,10 +46,13 @@ export async function backupAgent(
   request: BackupRequest,
   options: Pick<OpenOptions, 'home'> = {},
 ): Promise<BackupReport> {
-  const [{ openQueue }, { takeBackup }] = await Promise.all([import('../queue/api.ts'), import('../backup/take.ts')]);
+  const [{ openPresentQueue }, { takeBackup }] = await Promise.all([
+    import('./upgrade.ts'),
+    import('../backup/take.ts'),
+  ]);
   const paths = loadPaths(environment(options));
   const settings = await loadSettings(paths);
-  const queue = await openQueue({ ...queuePlace(paths, settings), start: 'if-needed' });
+  const queue = await openPresentQueue(paths, { ...queuePlace(paths, settings), start: 'if-needed' });
   try {
     return await takeBackup(queue, paths, { ...request, version: ownBuild().version });
   } finally {

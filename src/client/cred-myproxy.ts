@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import {
   destroyCredential,
   getCredential,
@@ -14,6 +13,7 @@ import { GryphusError } from '../errors.ts';
 import { readSecretFile, takeFirstLine, wipe } from '../util/secret-file.ts';
 import { type ProxyReport, proxyFacts, type ProxyRequest, userCredential } from './cred-proxy.ts';
 import type { AskUser } from './types.ts';
+import { ownUser } from '../util/own-user.ts';
 
 export interface MyProxyRequest extends Pick<ProxyRequest, 'cert' | 'key' | 'out' | 'hours'> {
   /** `host` or `host:port`; default MYPROXY_SERVER and MYPROXY_SERVER_PORT. */
@@ -93,7 +93,7 @@ function serverOf({ server, serverDn }: MyProxyRequest): MyProxyServer {
 }
 
 function whoOf({ user, credentialName }: MyProxyRequest): Omit<Stored, 'passphrase'> {
-  return { user: user ?? userInfo().username, ...(credentialName === undefined ? {} : { credentialName }) };
+  return { user: user ?? ownUser().username, ...(credentialName === undefined ? {} : { credentialName }) };
 }
 
 async function readPassphrase(request: MyProxyRequest, twice: boolean, ask?: AskUser): Promise<Buffer> {

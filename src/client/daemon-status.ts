@@ -10,6 +10,7 @@ import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
 import { type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
+import { isOlderState } from '../util/state-version.ts';
 import { runningScheduler } from './daemon.ts';
 import type { DaemonStatus, Totals } from './types.ts';
 
@@ -61,12 +62,15 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   const external = await isExternal(paths);
   const options = { stateDir: paths.stateDir, socketDir: paths.socketDir };
   const down = { running: false, home: paths.stateDir, redis: external ? 'external' : 'down', managers: [] } as const;
-  const queue = await openQueue({ ...options, url: settings['redis.url'], start: 'never' }).catch((thrown: unknown) => {
-    // A queue of a newer version cannot be read, but its daemons can be ended.
+  const older = isOlderState(paths.stateDir) && daemonsOnDisk(paths).length > 0;
+  const open = () => openQueue({ ...options, url: settings['redis.url'], start: 'never' });
+  // A queue of another version cannot be read, but its daemons can be ended.
+  const queue = await (older ? Promise.resolve(undefined) : open()).catch((thrown: unknown) => {
     if (thrown instanceof GryphusError && ['queue-unavailable', 'state-version'].includes(thrown.code))
       return undefined;
     throw thrown;
   });
+  const patience = older ? PATIENCE_MS : PATIENCE_WITHOUT_QUEUE_MS;
   // It goes first, or it would start the Scheduler again.
   const web = daemonsOnDisk(paths).find(({ name }) => name === WEB);
   if (web) await endProcess(web, PATIENCE_WITHOUT_QUEUE_MS);
@@ -78,8 +82,8 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   } else {
     // The Scheduler goes first, or it would restart its Redis.
     const { scheduler, managers } = onDisk(paths);
-    if (scheduler) await endProcess(scheduler, PATIENCE_WITHOUT_QUEUE_MS);
-    await Promise.all(managers.map((manager) => endProcess(manager, PATIENCE_WITHOUT_QUEUE_MS)));
+    if (scheduler) await endProcess(scheduler, patience);
+    await Promise.all(managers.map((manager) => endProcess(manager, patience)));
   }
   // One that had to be killed must not be taken for one that crashed and is wanted back.
   forgetDaemon(paths, SCHEDULER);

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, readdirSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
-import { homedir, userInfo } from 'node:os';
+import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Paths } from '../config/paths.ts';
@@ -11,6 +11,7 @@ import { howToInstall } from '../queue/redis-advice.ts';
 import { findServer } from '../queue/redis-find.ts';
 import { type CheckStep, failedStep } from '../site-check/steps.ts';
 import { runQuietly } from '../util/run-quietly.ts';
+import { ownUser } from '../util/own-user.ts';
 
 const GIB = 2 ** 30;
 /** Below this, the queue's log soon fills the disk. */
@@ -168,7 +169,7 @@ function mail(settings: Settings): CheckStep {
 async function linger(): Promise<CheckStep> {
   const step = 'systemd';
   if (!existsSync('/run/systemd/system')) return { step, ok: true, message: 'it does not run here' };
-  const { username } = userInfo();
+  const { username } = ownUser();
   const argv = ['loginctl', 'show-user', username, '-p', 'Linger', '--value'] as const;
   const end = await runQuietly([...argv], { timeoutMs: COMMAND_MS, keepStdout: 100 });
   if (end.how === 'exited' && end.stdout.toString().trim() === 'yes')

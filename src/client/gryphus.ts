@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
@@ -13,7 +12,7 @@ import { keepScheduler } from './keep-scheduler.ts';
 import { callBack, type EventsRequest, eventsOf, type EventWithCursor } from './news.ts';
 import type { UserLogEvent } from '../user-log/event.ts';
 import type { Steer } from '../pool/wire/client-wire.ts';
-import { installRedis, openQueue, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
+import { installRedis, type Queue, type QueueOptions, serverState } from '../queue/api.ts';
 import type { SiteWaysView } from '../queue/tables.ts';
 import { act, withMissing } from './act.ts';
 import { ensureScheduler, environment, queuePlace, startScheduler } from './daemon.ts';
@@ -27,7 +26,7 @@ import type { RetryResult } from './retry.ts';
 import { siteStatuses } from './site-status.ts';
 import { tail } from './tail.ts';
 import type { TopRow } from './top.ts';
-import { endsOlderDaemons } from './upgrade.ts';
+import { openPresentQueue } from './upgrade.ts';
 import { clusterViews, totalsOf } from './totals.ts';
 import type {
   Action,
@@ -55,6 +54,7 @@ import type {
   WaitRequest,
   Why,
 } from './types.ts';
+import { ownUser } from '../util/own-user.ts';
 import { wait } from './wait.ts';
 import type { AccountClient } from './accounts.ts';
 import { whyOf } from './why.ts';
@@ -101,9 +101,8 @@ export class Gryphus {
   }
 
   static async #open(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv, at: QueueOptions): Promise<Gryphus> {
-    const queue = await openQueue(at);
+    const queue = await openPresentQueue(paths, at);
     const start = at.start !== 'never';
-    if (start && (await endsOlderDaemons(queue, paths))) return Gryphus.#open(paths, settings, env, at);
     try {
       const gryphus = new Gryphus(paths, settings, queue, env, start);
       if (start) {
@@ -371,7 +370,7 @@ export class Gryphus {
 
   /** Whose jobs these are. */
   get owner(): string {
-    return this.#settings.owner ?? userInfo().username;
+    return this.#settings.owner ?? ownUser().username;
   }
 
   /** Configured paths, for messages. */

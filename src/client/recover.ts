@@ -1,5 +1,4 @@
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
-import { userInfo } from 'node:os';
+import { accessSync, constants, statSync } from 'node:fs';
 import { ensureStateDirs, type Paths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
 import { GryphusError } from '../errors.ts';
@@ -15,7 +14,9 @@ import { promptOf } from './prompt.ts';
 import { type Place, Places, sitesOf, soleAgent } from './recovery-places.ts';
 import { type RecoveredJob, recoveredJob } from './recovered-job.ts';
 import type { Recovery, RecoveryStep, RecoverRequest } from './recovery-types.ts';
+import { makeDirs } from '../util/private-file.ts';
 import { withdraw } from './withdraw.ts';
+import { ownUser } from '../util/own-user.ts';
 
 /** Held, in HTCondor's codes for a hold by the user. */
 const HELD_BY_US = 1;
@@ -31,7 +32,7 @@ const TAKING = 'Recovered; its attempt';
 export async function recover(paths: Paths, request: RecoverRequest): Promise<Recovery> {
   ensureStateDirs(paths);
   const settings = await loadSettings(paths);
-  const owner = settings.owner ?? userInfo().username;
+  const owner = settings.owner ?? ownUser().username;
   const sites = await sitesOf(paths, request);
   // A daemon that runs would go on under the former id.
   if (!request.dryRun) await endDaemons(paths);
@@ -183,7 +184,7 @@ async function restore(
   why: string,
 ): Promise<void> {
   if (request.dryRun) return;
-  if (job.moved) mkdirSync(job.directory, { recursive: true, mode: 0o700 });
+  if (job.moved) makeDirs(job.directory);
   const restored: RestoredJob = {
     id: { cluster: attempt.cluster, proc: attempt.proc },
     attrs: { ...job.attrs, ...holdAttributes(why, HELD_BY_US) },

@@ -19,11 +19,12 @@ import { GryphusError } from '../errors.ts';
 import { holdAttributes } from '../job/hold.ts';
 import type { JobId } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
+import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, placeSnapshot, type Queue, stopRedis } from '../queue/api.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { markDirectory } from '../util/marked-dir.ts';
 import { oneLine } from '../util/plain-text.ts';
-import { ensurePrivateDir } from '../util/private-file.ts';
+import { ensurePrivateDir, makeDirs, writeWhole } from '../util/private-file.ts';
 import { isAlive } from '../util/process-identity.ts';
 import { shellPath } from '../util/shell-quote.ts';
 import type { Restored, RestoreRequest } from './backup.ts';
@@ -47,7 +48,7 @@ const NO_QUEUE = /^(?:run|log|spool|daemons|state-id)$/;
 export async function restoreBackup(paths: Paths, request: RestoreRequest): Promise<Restored> {
   mustBeFree(paths);
   const beside = dirname(paths.stateDir);
-  mkdirSync(beside, { recursive: true, mode: 0o700 });
+  makeDirs(beside);
   await removeLeftovers(beside);
   const dir = mkdtempSync(join(beside, `${BEGUN}${process.pid}-`));
   try {
@@ -168,6 +169,8 @@ async function prepare({ stateDir, rdb, manifest }: Unpacked, paths: Paths, file
     rmSync(join(here.redisDir, name), { force: true });
   for (const name of ['run', 'log', 'state-id']) rmSync(join(stateDir, name), { recursive: true, force: true });
   markDirectory(stateDir);
+  const pool = poolPlaces(here);
+  if (existsSync(pool.journal)) writeWhole(pool.restored, '');
   return held;
 }
 

@@ -65,7 +65,10 @@ condor_status, shows only the pool's slots; with --sites, only the sites, as the
         false,
       );
     } catch (error) {
-      if (!(error instanceof GryphusError) || error.code !== 'queue-unavailable') throw error;
+      // The daemons of an older version keep its queue; what runs can be told without it.
+      const known = error instanceof GryphusError && ['queue-unavailable', 'state-version'].includes(error.code);
+      if (!known) throw error;
+      if (error.code === 'state-version') process.stderr.write(`gryphus: ${error.message}\n`);
     }
     if (!status) {
       const { Gryphus } = await import('../index.ts');

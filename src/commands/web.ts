@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
@@ -9,6 +9,7 @@ import { writeWhole } from '../util/private-file.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { GryphusCommand, prose } from './command.ts';
 import { startServer } from './start-server.ts';
+import { ownUser } from '../util/own-user.ts';
 
 export class WebCommand extends GryphusCommand {
   static override summary = 'Show jobs, DAGs, sites, the pool and credentials live in a browser.';
@@ -65,7 +66,7 @@ the page to yours. The server ends with --stop and with \`gryphus down\`.`);
       process.stdout.write(`${address}\n`);
       if (!screen || process.env['SSH_CONNECTION'])
         process.stdout.write(
-          `On your own machine, type this first: ssh -L ${port}:127.0.0.1:${port} ${userInfo().username}@${hostname()}\n`,
+          `On your own machine, type this first: ssh -L ${port}:127.0.0.1:${port} ${ownUser().username}@${hostname()}\n`,
         );
     }
     if (flags.open && screen && address !== undefined && !flags.json) this.#open(address, paths.stateDir);

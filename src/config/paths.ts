@@ -4,6 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import { markDirectory } from '../util/marked-dir.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
+import { refuseNewerState } from '../util/state-version.ts';
 
 /** All paths are absolute. Directories are 0700. */
 export interface Paths {
@@ -82,9 +83,11 @@ function socketDir(stateDir: string, env: Environment): string {
 }
 
 /**
- * Creates the state's directories; a GryphusError 'not-permitted' if one belongs to another user or is open to others.
+ * Creates the state's directories; a GryphusError 'not-permitted' if one belongs to another user or is open to others,
+ * 'state-version' if a newer Gryphus wrote what is there.
  */
 export function ensureStateDirs(paths: Paths): void {
+  refuseNewerState(paths.stateDir);
   for (const dir of [paths.stateDir, paths.redisDir, paths.logDir, paths.spoolDir, paths.socketDir])
     ensurePrivateDir(dir);
   markDirectory(paths.stateDir);

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { ownBuild } from '../config/build.ts';
 import { notedRedisUrl } from '../config/daemon-files.ts';
 import { loadPaths } from '../config/paths.ts';
@@ -19,6 +18,7 @@ import { patiently } from './queue-reader.ts';
 import { QueueWorld } from './queue-world.ts';
 import { subdagDescription } from './subdag.ts';
 import { type DagOrder, readOrder } from './words.ts';
+import { ownUser } from '../util/own-user.ts';
 
 const LEASE_MS = 15_000;
 /** The manager's job leaves the queue on exit statuses up to this one (its OnExitRemove). */
@@ -54,7 +54,7 @@ async function main(): Promise<number> {
     const ownAttribute = (name: string): string | undefined => own?.get(name);
     const run = { ...order, dagmanId: attempt.cluster, version: ownBuild().version, ownAttribute };
     const batch = await batchOf(queue, attempt.cluster, order, ownAttribute);
-    const owner = settings.owner ?? userInfo().username;
+    const owner = settings.owner ?? ownUser().username;
     const root = process.cwd();
     const journal = new FileJournal(place.journal);
     const enqueuer = await openEnqueuer(queue, paths, owner);

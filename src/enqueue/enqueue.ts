@@ -16,6 +16,7 @@ import { UnsupportedRequests } from './unsupported-requests.ts';
 import { UrlCheck } from './url-check.ts';
 import { fromScript, isScriptRequest } from './script.ts';
 import type { DryRun, Submitted, SubmitRequest, Warning } from './types.ts';
+import { ownUser } from '../util/own-user.ts';
 
 /** Where jobs may go, and whose they are. */
 export interface Enqueuer {
@@ -125,9 +126,8 @@ export async function enqueue(
 
 /** What a submit would create; writes nothing and needs no daemon. */
 export async function dryRun(request: SubmitRequest, paths: Paths): Promise<DryRun> {
-  const { userInfo } = await import('node:os');
   const settings = await loadSettings(paths);
-  const owner = settings.owner ?? userInfo().username;
+  const owner = settings.owner ?? ownUser().username;
   const { description, warnings } = await described(request, {
     paths,
     owner,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { type BatchScript, describeScript, type Destination, isScript, readScript } from '../batch-script/api.ts';
 import type { Paths } from '../config/paths.ts';
@@ -10,6 +10,7 @@ import { parseDependency, printDependency, type Target } from '../job/dependency
 import type { Queue } from '../queue/api.ts';
 import type { SiteChooser } from './site-choice.ts';
 import type { SubmitRequest, Warning } from './types.ts';
+import { ownUser } from '../util/own-user.ts';
 
 export interface ScriptScope {
   readonly paths: Paths;
@@ -49,7 +50,7 @@ export async function fromScript(
   await nameTargets(script, scope);
   const whole = script.interpreter ? text : `#!/bin/sh\n${text}`;
   const executable = scope.queue === undefined ? dryExecutable(request) : keep(scope.paths, whole, own);
-  const { username, homedir, uid } = userInfo();
+  const { username, homedir, uid } = ownUser();
   const translation = describeScript(script, {
     executable,
     fileName: own,

@@ -17,6 +17,7 @@ import { shellWords } from '../util/shell-words.ts';
 import { containerSpec, programInImage, wantsContainer, withoutSlash } from './container-spec.ts';
 import type { SiteContext } from './context.ts';
 import { inputBytes, keepTransferLimit } from './transfer-limits.ts';
+import { presentDagManager } from './dag-manager.ts';
 import { isJava, javaArguments } from './java.ts';
 import { checkpointFiles, type JobFiles, jobFiles } from './files.ts';
 
@@ -42,9 +43,11 @@ export async function attemptSpec(
   const spec: AttemptSpec = {
     key,
     title: title(ad),
-    executable,
-    args: isJava(ad) ? javaArguments(ad, files.sandbox) : jobArguments(ad),
-    env: { ...nodesEnvironment(ad), ...jobEnvironment(ad) },
+    ...presentDagManager(ad, {
+      executable,
+      args: isJava(ad) ? javaArguments(ad, files.sandbox) : jobArguments(ad),
+      env: { ...nodesEnvironment(ad), ...jobEnvironment(ad) },
+    }),
     ...(proxy === undefined ? {} : { proxy }),
     ...coreLimit(ad),
     ...(files.stdin === undefined ? {} : { stdin: files.sandbox ? await blob(files.stdin) : there(files.stdin) }),

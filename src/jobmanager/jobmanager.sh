@@ -20,6 +20,7 @@
 #   asks.N         of a candidate: submission N is ready to start, and waits for leave
 #   leave          it may start, and so may every later submission
 #   exit           how the program ended
+# The file `version` says how all this is written.
 # Submission N + 1 is made only after N was fenced, so the program starts at most once, whatever the queue does.
 #
 # Files holder.EPOCH say which state directories held the agent's directory here, the last of them now: `gryphus recover`
@@ -67,6 +68,20 @@ is_here() {
   there=$(ls -di "$ROOT/." 2>/dev/null) && here=$(ls -di .) && [ "${there% *}" = "${here% *}" ]
 }
 furnish
+
+# The version of what stands in this directory; one without the file has the first. Exits with 78 if it is a later one.
+RECORDS=1
+check_records() {
+  theirs=$RECORDS
+  [ ! -s version ] || read -r theirs <version
+  case $theirs in '' | *[!0-9]*) theirs=$RECORDS ;; esac
+  if [ "$theirs" -gt "$RECORDS" ]; then
+    say "gryphus-newer records of version $theirs; this one supports $RECORDS" >&2
+    exit 78
+  fi
+  [ -z "$EPOCH" ] || [ -s version ] || say "$RECORDS" 2>/dev/null >|version
+}
+check_records
 
 # Prints the last epoch that anybody had here, or 0.
 last_epoch() {

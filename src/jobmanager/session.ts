@@ -30,6 +30,8 @@ export interface SessionPlace extends AgentPlace {
 
 /** The exit status of a JobManager whose agent is served by another state directory (jobmanager.sh). */
 const TAKEN_OVER = 76;
+/** That of one that finds records of a later version there. */
+const NEWER_RECORDS = 78;
 
 /** A running JobManager and the channel to it. */
 interface Running {
@@ -308,6 +310,16 @@ class JobManagerDied extends Error {
         'taken-over',
         `Site ${site} now belongs to this agent on another machine, where \`gryphus recover\` has taken it over.`,
         { suggestions: ['Follow the jobs there. To take them back: gryphus recover'] },
+      );
+    }
+    const newer = this.#complaints.flatMap((line) => /gryphus-newer (.*)$/.exec(line)?.[1] ?? [])[0];
+    if (this.status === NEWER_RECORDS && newer !== undefined) {
+      return new GryphusError(
+        'state-version',
+        `A newer Gryphus has used site ${site} for this agent (${oneLine(newer)}).`,
+        {
+          suggestions: ['Use that newer Gryphus. The jobs there keep running.'],
+        },
       );
     }
     const refused = refusalReason(this.#complaints);

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { GryphusError } from '../errors.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
 import { failureFile } from './host/places.ts';
-import { type FromClient, readToClient, type ToClient } from './wire/client-wire.ts';
+import { CLIENT_WIRE_VERSION, type FromClient, readToClient, type ToClient } from './wire/client-wire.ts';
 import { Channel } from './wire/frames.ts';
 
 type Question = Extract<FromClient, { readonly id: number }>;
@@ -90,6 +90,8 @@ export class CentralManagerClient {
     const channel = new Channel<ToClient, FromClient>(socket, readToClient);
     channel.open(
       (message, bytes) => {
+        if (message.t === 'denied')
+          return channel.close(`${message.message}; replace it: gryphus down, then gryphus up`);
         const id = 'id' in message ? message.id : undefined;
         const wait = id === undefined ? undefined : this.#waiting.get(id);
         if (id === undefined || !wait) return take(message, bytes);
@@ -98,7 +100,7 @@ export class CentralManagerClient {
       },
       (message) => this.#lost(message),
     );
-    channel.send({ t: 'open', client, map });
+    channel.send({ t: 'open', client, map, version: CLIENT_WIRE_VERSION });
     return channel;
   }
 

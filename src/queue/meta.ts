@@ -1,13 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { Holder } from '../job/mark.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { newerState, STATE_VERSION } from '../util/state-version.ts';
 import { queueMark } from './incarnation.ts';
 import type { Connection } from './redis.ts';
 
-/**
- * The version of the stored state that this program writes. A change that an older program would misread increments it.
- */
-const VERSION = 2;
+/** How long the leases of daemons that were killed are waited for, in milliseconds: they last 15 s. */
+const LEASES_MS = 20_000;
+const LOOK_MS = 200;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 export interface Meta {
@@ -18,19 +20,13 @@ export interface Meta {
 
 /**
  * Who this queue is. Rejects with 'state-version' if a newer program wrote the state, or if daemons of an
- * older program still use it.
+ * older program still use it; `patient`: not before the leases of killed ones would have ended.
  */
-export async function openMeta(db: Connection, now: () => number): Promise<Meta> {
+export async function openMeta(db: Connection, now: () => number, patient: boolean): Promise<Meta> {
   const key = `${db.prefix}meta`;
   const [version, known] = await db.run((redis) => redis.hmget(key, 'version', 'agent'));
-  if (version !== null && version !== undefined && Number(version) > VERSION) {
-    throw new GryphusError(
-      'state-version',
-      `The queue at ${db.where} was written by a newer Gryphus (state version ${version}, this one supports ${VERSION}).`,
-      { suggestions: ['Use that newer Gryphus, or another state directory (GRYPHUS_HOME).'] },
-    );
-  }
-  if (version === '1') await upgrade(db, now());
+  if (Number(version ?? 0) > STATE_VERSION) throw newerState(`The queue at ${db.where}`, String(version));
+  if (version && Number(version) < STATE_VERSION) await upgrade(db, now, patient ? LEASES_MS : 0);
   const agent = version && known ? known : await makeAgent(db, key);
   // If the server was restarted, this begins another incarnation of the queue before anything in it is changed.
   await queueMark(db);
@@ -53,8 +49,13 @@ export async function takeOver(db: Connection, agent: string, epoch: number): Pr
   return (await db.script('take-over', [agent, epoch, newAgent()])) === 1;
 }
 
-async function upgrade(db: Connection, now: number): Promise<void> {
-  if ((await db.script('upgrade', [now])) === 1) return;
+/** One script, and so all or nothing, whenever this process or Redis dies. */
+async function upgrade(db: Connection, now: () => number, patienceMs: number): Promise<void> {
+  crashPoint('queue.carrying');
+  for (const end = performance.now() + patienceMs; ; await sleep(LOOK_MS)) {
+    if ((await db.script('upgrade', [now(), STATE_VERSION])) === 1) return crashPoint('queue.carried-over');
+    if (performance.now() > end) break;
+  }
   throw new GryphusError('state-version', 'The daemons of an older Gryphus are running here.', {
     suggestions: ['Stop them with `gryphus down` (jobs keep running), then run this again.'],
   });
@@ -63,7 +64,7 @@ async function upgrade(db: Connection, now: number): Promise<void> {
 async function makeAgent(db: Connection, key: string): Promise<string> {
   const agent = await db.run(async (redis) => {
     await redis.hsetnx(key, 'agent', newAgent());
-    await redis.hsetnx(key, 'version', String(VERSION));
+    await redis.hsetnx(key, 'version', String(STATE_VERSION));
     return redis.hget(key, 'agent');
   });
   return agent ?? '';

@@ -20,17 +20,23 @@ import { NameTable, type QueueContext } from './context.ts';
 import { materialize, submit } from './submit.ts';
 import { snapshot } from './snapshot.ts';
 import { summaries } from './summaries.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { noteStateVersion, refuseNewerState } from '../util/state-version.ts';
 import { forgetAllWork, WorkQueue } from './work.ts';
 
 /** Jobs that `get` reads in one exchange. */
 const CHUNK = 5000;
 
 export async function open(options: QueueOptions): Promise<Queue> {
+  refuseNewerState(options.stateDir);
   const db = await Connection.open(options);
   const clock = options.clock ?? Date.now;
   const context: QueueContext = { db, names: new NameTable(db), now: () => Math.floor(clock()) };
   try {
-    return assemble(context, await openMeta(db, context.now), new History(context, options.stateDir), options.stateDir);
+    const meta = await openMeta(db, context.now, options.start === 'if-needed' || options.start === 'keep');
+    noteStateVersion(options.stateDir);
+    crashPoint('queue.noted');
+    return assemble(context, meta, new History(context, options.stateDir), options.stateDir);
   } catch (thrown) {
     await db.close();
     throw thrown;

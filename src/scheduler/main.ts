@@ -1,4 +1,4 @@
-import { hostname, userInfo } from 'node:os';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ownBuild } from '../config/build.ts';
 import { forgetDaemon, noteDaemon, noteRedisUrl } from '../config/daemon-files.ts';
@@ -30,6 +30,7 @@ import { Scheduler } from './scheduler.ts';
 import { freeLease, instanceLock } from './instance-lock.ts';
 import { redisPid, UsageKeeper } from './usage-keeper.ts';
 import { openUserLogs } from './user-logs/open.ts';
+import { ownUser } from '../util/own-user.ts';
 
 /** The Scheduler process. It prints `ready` on standard output when it is running. */
 async function main(): Promise<void> {
@@ -123,7 +124,7 @@ async function main(): Promise<void> {
     queue,
     paths,
     settings,
-    owner: settings.owner ?? userInfo().username,
+    owner: settings.owner ?? ownUser().username,
     loadSites: () => sites.sites(),
     log: (message, facts) => log.info(facts ?? {}, message),
   });

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readdirSync, readSync, statSync, writeFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { boundedText, MOST_TEXT, readText, tooLong } from '../util/bounded-text.ts';
 import type { FileFacts, WorldResult, SubmitWorld } from './world.ts';
+import { ownUser } from '../util/own-user.ts';
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'No such file or directory',
@@ -90,7 +90,7 @@ export function localWorld(options: LocalWorldOptions = {}): SubmitWorld {
     },
     head,
     environment: options.environment ?? process.env,
-    uid: userInfo().uid,
+    uid: ownUser().uid,
     random: Math.random,
   };
 }

@@ -1,8 +1,9 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { GryphusError } from '../errors.ts';
 import { hostKeyError } from './host-key-errors.ts';
 import { hashHost, checkHostKey, type KnownHost, knownFor, parseKnownHosts } from './known-hosts.ts';
+import { makeDirs } from '../util/private-file.ts';
 import { isCertificateType } from '../util/ssh-certificate.ts';
 import { keyType } from './public-key.ts';
 import type { SshSettings } from './ssh-settings.ts';
@@ -55,7 +56,7 @@ export class HostKeys {
 /** Appends a line to a known_hosts file; a missing file is created 0600 in a 0700 directory. */
 export function addKnownHost(file: string, hosts: string, key: Buffer): void {
   if (isCertificateType(keyType(key))) return;
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makeDirs(dirname(file));
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
   const newline = before === '' || before.endsWith('\n') ? '' : '\n';
   appendFileSync(file, `${newline}${hosts} ${keyType(key)} ${key.toString('base64')}\n`, { mode: 0o600 });

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { homedir, tmpdir, userInfo } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
@@ -11,6 +11,7 @@ import { certificateExpired } from './login-errors.ts';
 import { opensshError } from './openssh-errors.ts';
 import type { Prompt } from './prompt.ts';
 import type { SshSettings } from './ssh-settings.ts';
+import { ownUser } from '../util/own-user.ts';
 
 export interface MasterOptions {
   readonly prompt?: Prompt;
@@ -126,7 +127,7 @@ function masterArguments(
   const set = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
   // OpenSSH takes the home directory from the password file and ignores HOME, so files in another HOME are named
   // explicitly.
-  const moved = homedir() !== userInfo().homedir;
+  const moved = homedir() !== ownUser().homedir;
   const config = options.sshConfigFile ?? (moved ? join(homedir(), '.ssh', 'config') : undefined);
   const keys =
     options.identityFiles ?? (moved ? settings.identityFiles.map(({ path }) => path).filter(existsSync) : []);

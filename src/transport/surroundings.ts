@@ -1,17 +1,18 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { homedir, hostname, userInfo } from 'node:os';
+import { homedir, hostname } from 'node:os';
 import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import { type Directive, loadSshConfig } from './ssh-config-parser.ts';
 import { matchesPattern } from './ssh-pattern.ts';
 import type { Surroundings } from './ssh-settings.ts';
+import { ownUser } from '../util/own-user.ts';
 
 const EXEC_MS = 10_000;
 
 /** This process's user, home and environment, as used by the configuration's tokens. */
 export function surroundings(): Surroundings {
-  const { username, uid } = userInfo();
+  const { username, uid } = ownUser();
   return {
     home: homedir(),
     localUser: username,

@@ -5,13 +5,14 @@ type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant
 
 /**
  * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
- * client around each exchange with a site, `restore` after each step of a restored backup, `worker` and `central-manager`: the pool around each promise. The site's
- * half has its own (src/jobmanager/crash-points.ts).
+ * client around each exchange with a site, `restore` after each step of a restored backup, `queue` around the step that carries an
+ * older state over, `worker` and `central-manager`: the pool around each promise. The site's half has its own (src/jobmanager/crash-points.ts).
  */
 export type CrashPoint =
   | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
   | `jm.${'before' | 'after'}-${JobManagerStep}`
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
+  | `queue.${'carrying' | 'carried-over' | 'noted'}`
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`
   | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
 

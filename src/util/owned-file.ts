@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import { shellQuote } from './shell-quote.ts';
+import { ownUser } from './own-user.ts';
 
 /**
  * The text of a file that says what runs as this user. As with ssh's own configuration, it and the directories above it
@@ -44,7 +44,7 @@ function check(path: string, { uid, gid, mode }: Stats): void {
 
 /** Where each user has a group of the same name, the usual umask lets the group write; nobody else is in it. */
 function isPrivateGroup(group: number): boolean {
-  const { username, gid } = userInfo();
+  const { username, gid } = ownUser();
   if (group !== gid) return false;
   try {
     const line = readFileSync('/etc/group', 'utf8')

@@ -75,10 +75,10 @@ export function makePrivateDirs(path: string): void {
 }
 
 /**
- * Like mkdir -p. Node's own (20.20) never returns if a file system, such as /proc, says ENOENT for an existing
- * directory.
+ * Like mkdir -p, for a path of the user's choice: Node's own (20.20) never returns if a file system, such as /proc, says ENOENT for
+ * an existing directory.
  */
-function makeDirs(path: string): void {
+export function makeDirs(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return;
   makeDirs(dirname(path));
   try {

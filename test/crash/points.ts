@@ -45,6 +45,8 @@ type Unused =
   | `worker.${string}`
   // test/agent/backup.test.ts.
   | `restore.${string}`
+  // test/agent/releases.test.ts.
+  | `queue.${string}`
   | `central-manager.${string}`
   | 'gm.after-take'
   | `gm.${'before' | 'saved' | 'after'}-grant`

@@ -1,4 +1,5 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { localFork } from '../conformance/grounds.ts';
 import { freshKey, type Ground, spec } from '../conformance/kit.ts';
@@ -53,4 +54,21 @@ it('recalls the ad and the environment of an attempt as they were sent', { timeo
   expect(Math.abs((recalled?.prepared ?? 0) - Date.now() / 1000)).toBeLessThan(60);
   expect(recalled?.env).toEqual(env);
   expect(recalled?.attrs).toEqual({ Iwd: '"/home/me/a b"', Arguments: '"%41 \\"x\\" ü"', JobUniverse: '9' });
+});
+
+it('records of a later version are left alone, with a sentence', { timeout: 60_000 }, async () => {
+  ground = await localFork();
+  const first = await ground.open({ holder: { epoch: 1, name: 'first' } });
+  await first.prepare([spec(freshKey(), run)]);
+  const files = () => readdirSync(ground.root, { recursive: true, encoding: 'utf8' }).toSorted();
+  const version = files().find((name) => /(^|\/)version$/.test(name)) ?? '';
+  expect(readFileSync(join(ground.root, version), 'utf8')).toBe('1\n');
+  writeFileSync(join(ground.root, version), '2\n');
+  const before = files().filter((name) => !/(^|\/)tmp(\/|$)/.test(name));
+  const second = await ground.open({ holder: { epoch: 2, name: 'second' } });
+  await expect(second.audit()).rejects.toMatchObject({
+    code: 'state-version',
+    message: expect.stringContaining('(records of version 2; this one supports 1)'),
+  });
+  expect(files().filter((name) => !/(^|\/)tmp(\/|$)/.test(name))).toEqual(before);
 });

@@ -69,7 +69,17 @@ describe('the journal of the pool', () => {
     expect(numbersOf(path)).toEqual([7, 8, 9]);
     journal.rewrite([{ n: 7 }, { n: 8 }]);
     journal.close();
-    damage(path, 1);
-    expect(() => numbersOf(path)).toThrow(/Line 1 of the pool's journal/);
+    expect(readFileSync(path, 'utf8').split('\n')[0]).toBe('{"journal":1}');
+    damage(path, 2);
+    expect(() => numbersOf(path)).toThrow(/Line 2 of the pool's journal/);
+  });
+
+  it('of a newer version is refused, and one of before versions is read', async () => {
+    const path = await written([1]);
+    const text = readFileSync(path, 'utf8');
+    writeFileSync(path, `{"journal":1}\n${text}`);
+    expect(numbersOf(path)).toEqual([1]);
+    writeFileSync(path, `{"journal":2}\n${text}`);
+    expect(() => numbersOf(path)).toThrow(/was written by a newer Gryphus \(journal version 2, this one supports 1\)/);
   });
 });

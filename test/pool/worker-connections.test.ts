@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { asError } from '../../src/errors.ts';
-import { encodeFrame } from '../../src/pool/wire/frames.ts';
+import { Channel, encodeFrame } from '../../src/pool/wire/frames.ts';
+import { type FromCentralManager, type FromWorker, readFromCentralManager } from '../../src/pool/wire/wire.ts';
 import { slotAds } from '../../src/pool/central-manager/slot-ads.ts';
 import { come, centralManagerWorkers, TOKEN } from './central-manager-of-workers.ts';
+import { pair } from './wire-pair.ts';
 
 const ASKED = { what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 } as const;
 const words = (asked: Promise<unknown>) =>
@@ -69,4 +71,17 @@ it('a worker that is reported dead is disconnected, so that its answers are not 
   expect(workers.askingOf('pilot/w')).toBeUndefined();
   expect(await asked).toBe('its pilot is over');
   await closed;
+});
+
+it.each([1, 3, 2.5])('a worker that speaks version %s of the protocol is told so', async (version) => {
+  const { workers } = centralManagerWorkers();
+  const [here, there] = pair();
+  const channel = new Channel<FromCentralManager, FromWorker>(here, readFromCentralManager);
+  const heard = new Promise<FromCentralManager>((resolve) => channel.open(resolve, () => undefined));
+  channel.send({ t: 'hello', version, token: TOKEN.id, instance: 'w', nonce: 'n' });
+  workers.accept(there);
+  expect(await heard).toEqual({
+    t: 'denied',
+    message: `it speaks version ${version} of the workers' protocol, and this agent version 2`,
+  });
 });

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { formatJobId } from '../../src/job/ids.ts';
+import { STATE_VERSION } from '../../src/util/state-version.ts';
 import { openQueue, type Queue, stopRedis } from '../../src/queue/api.ts';
 import { ordinaryUser } from '../sites/ordinary-user.ts';
 import { startRedis, type TestRedis, until } from '../sites/redis.ts';
@@ -239,7 +240,7 @@ describe('the private Redis', () => {
     if (lease) await queue.releaseLease(lease);
     const fresh = await redis.open();
     expect(await listed(fresh)).toEqual(before);
-    expect(await raw.hget('gryphus:meta', 'version')).toBe('2');
+    expect(await raw.hget('gryphus:meta', 'version')).toBe(String(STATE_VERSION));
     raw.disconnect();
     expect((await fresh.transition({ id: { cluster, proc: 1024 }, event: 'release' })).ok).toBe(true);
     expect((await listed(fresh)).idle).toContain(`${cluster}.1024`);

@@ -1,9 +1,9 @@
-import { userInfo } from 'node:os';
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
 import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs, tres } from './slurm-jobs.ts';
 import { sacctJson, slurmDocument } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
+import { ownUser } from '../../util/own-user.ts';
 
 const SPEC =
   '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format= -j|--jobs= -u|--user= -a|--allusers -S|--starttime= -s|--state= --name= -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter= --json -E|--endtime= -A|--accounts= -r|--partition= --noconvert --units= -T|--truncate -i|--nnodes= -N|--nodelist= -e|--helpformat -g|--gid= -q|--qos= -W|--wckeys= -x|--associations= -V|--version -v|--verbose';
@@ -57,8 +57,8 @@ const FIELDS: Readonly<Record<string, Field>> = {
   Eligible: { width: 19, value: ({ job }) => moment(job.submitted, 'Unknown') },
   Priority: { width: 10, value: ({ job, step }) => (step ? '' : `${job.priority}`) },
   QOS: { width: 10, value: () => '' },
-  UID: { width: 6, value: ({ step }) => (step ? '' : `${userInfo().uid}`) },
-  GID: { width: 6, value: ({ step }) => (step ? '' : `${userInfo().gid}`) },
+  UID: { width: 6, value: ({ step }) => (step ? '' : `${ownUser().uid}`) },
+  GID: { width: 6, value: ({ step }) => (step ? '' : `${ownUser().gid}`) },
   AllocNodes: { width: 10, value: ({ job }) => (job.started === undefined ? '0' : `${job.nodes}`) },
   NTasks: { width: 8, value: ({ step }) => (step ? '1' : '') },
   ReqNodes: { width: 8, value: ({ job }) => `${job.nodes}` },
@@ -80,7 +80,7 @@ function cpu(seconds: number): string {
 }
 
 function stateText({ job, step }: Row): string {
-  return job.state === 'CANCELLED' && !step ? `CANCELLED by ${userInfo().uid}` : job.state;
+  return job.state === 'CANCELLED' && !step ? `CANCELLED by ${ownUser().uid}` : job.state;
 }
 
 const USUAL = 'JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode';
@@ -120,7 +120,7 @@ export async function sacct(
     const fits =
       here(job) &&
       (names === undefined || names.includes(job.name)) &&
-      (users === undefined || users.includes(job.user) || users.includes(`${userInfo().uid}`)) &&
+      (users === undefined || users.includes(job.user) || users.includes(`${ownUser().uid}`)) &&
       (states === undefined || states.includes(job.state) || states.includes(job.code)) &&
       (accounts === undefined || accounts.includes(job.account)) &&
       (partitions === undefined || partitions.includes(job.partition)) &&

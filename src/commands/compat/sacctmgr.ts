@@ -1,7 +1,7 @@
-import { userInfo } from 'node:os';
 import type { Gryphus } from '../../index.ts';
 import { inAd, readString } from '../../job/values.ts';
 import { getopt, Refused } from './options.ts';
+import { ownUser } from '../../util/own-user.ts';
 
 const SPEC =
   '-n|--noheader -s|--associations -P|--parsable2 -p|--parsable -i|--immediate -Q|--quiet -v|--verbose -r|--readonly';
@@ -56,7 +56,7 @@ export async function sacctmgr(
   const columns = (format ?? USUAL[kind === 'user' && associated ? 'user with associations' : kind] ?? '')
     .split(',')
     .map(columnOf);
-  const user = userInfo().username;
+  const user = ownUser().username;
   const accounts = kind === 'cluster' ? [''] : await accountsOf(gryphus);
   const wanted = users.length === 0 || kind !== 'user' || users.includes(user);
   const rows = !wanted ? [] : (associated ? accounts : accounts.slice(0, 1)).map((account) => ({ user, account }));

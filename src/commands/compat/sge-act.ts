@@ -1,9 +1,9 @@
-import { userInfo } from 'node:os';
 import type { Gryphus } from '../../index.ts';
 import { Refused } from './options.ts';
 import { isNamedSo, lettersOf, sgeJobs, sgeName } from './sge-jobs.ts';
 import { sgeOptions } from './sge-options.ts';
 import type { SlurmJob } from './slurm-jobs.ts';
+import { ownUser } from '../../util/own-user.ts';
 
 const ACTIONS = { qdel: 'remove', qhold: 'hold', qrls: 'release' } as const;
 
@@ -33,7 +33,7 @@ export async function sgeAct(
     write(
       name.kind === 'number'
         ? `denied: job "${name.text}" does not exist\n`
-        : `The job ${name.text} of user(s) ${users?.join(',') ?? userInfo().username} does not exist\n`,
+        : `The job ${name.text} of user(s) ${users?.join(',') ?? ownUser().username} does not exist\n`,
     );
   }
   // Whole arrays by their number, so that no more of their jobs are made.
@@ -51,7 +51,7 @@ export async function sgeAct(
 
 /** `whole`: the array is named, not its tasks; those that wait are then one line. */
 function done(command: SgeAction, job: SlurmJob, whole: boolean): string {
-  const me = userInfo().username;
+  const me = ownUser().username;
   const what =
     job.task === undefined || (whole && job.state === 'PENDING')
       ? `job ${job.cluster}`

@@ -7,7 +7,7 @@ import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { CentralManager } from './central-manager.ts';
 import { CentralManagerClients } from './client-connections.ts';
 import { CentralManagerShells } from './central-manager-shells.ts';
-import { compacted, type CentralManagerEntry, ENTRY, recover } from './central-manager-journal.ts';
+import { compacted, type CentralManagerEntry, ENTRY, recover, withoutAttempts } from './central-manager-journal.ts';
 import { CentralManagerWorkers } from './worker-connections.ts';
 import { centralManagerOf } from '../host/pid-files.ts';
 import { Journal } from '../host/journal.ts';
@@ -56,9 +56,11 @@ export class CentralManagerHost {
       const token = tokens.find(id, Date.now() / 1000);
       return token && Buffer.from(token.secret, 'hex');
     };
-    const recovered = recover(Journal.read(places.journal, ENTRY));
+    const written = recover(Journal.read(places.journal, ENTRY));
+    const recovered = existsSync(places.restored) ? withoutAttempts(written) : written;
     this.#journal = new Journal<CentralManagerEntry>(places.journal, onBroken);
     this.#journal.rewrite(compacted(recovered));
+    rmSync(places.restored, { force: true });
     this.centralManager = new CentralManager(
       {
         journal: { add: (entry) => this.#journal.add(entry), whenSaved: (call) => this.#journal.whenSaved(call) },

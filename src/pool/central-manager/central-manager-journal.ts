@@ -81,6 +81,14 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
   return { attempts, grants, userPriorities: [...userPriorities.values()] };
 }
 
+/**
+ * What is left when the journal was put back from a backup: its jobs are held, so that whoever releases one knows that it may have
+ * run. Their workers were those of another state directory, and their leases would be waited for in vain.
+ */
+export function withoutAttempts({ userPriorities }: Recovered): Recovered {
+  return { attempts: new Map(), grants: new Map(), userPriorities };
+}
+
 function apply(
   entry: Extract<CentralManagerEntry, { readonly key: AttemptKey }>,
   attempt: Attempt | undefined,

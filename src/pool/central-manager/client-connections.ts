@@ -7,6 +7,7 @@ import type { Outcome, Report } from '../../site/contract.ts';
 import { type Attempt, jobOf, reportOf } from './attempts.ts';
 import {
   type AttemptRequest,
+  CLIENT_WIRE_VERSION,
   type FromClient,
   readFromClient,
   type Steer,
@@ -65,6 +66,14 @@ export class CentralManagerClients {
     channel.open(
       (message, bytes) => {
         if (message.t === 'open') {
+          const { version = 1 } = message;
+          if (version !== CLIENT_WIRE_VERSION) {
+            channel.send({
+              t: 'denied',
+              message: `it speaks version ${CLIENT_WIRE_VERSION} of its clients' protocol, not ${version}`,
+            });
+            return channel.close('another version');
+          }
           client = message.client;
           this.#came(client, channel, message.map);
         } else if (message.t === 'shell') this.#shells.open(channel, message);

@@ -20,7 +20,7 @@ import {
   readFromWorker,
   type RunSpec,
   type Size,
-  WIRE_VERSION,
+  wireRefusal,
 } from '../wire/wire.ts';
 
 const HANDSHAKE_MS = 30_000;
@@ -98,7 +98,8 @@ export class CentralManagerWorkers {
         if (instance !== undefined) return this.#take(instance, channel, message, bytes);
         if (message.t === 'hello' && !hello) {
           hello = message;
-          if (message.version !== WIRE_VERSION) return deny(`this agent speaks version ${WIRE_VERSION}`);
+          const refusal = wireRefusal(message.version);
+          if (refusal !== undefined) return deny(refusal);
           token = this.#options.tokens.find(message.token);
           // A worker without a valid token gets a challenge too, which does not reveal whether the token exists.
           const known = token ?? { id: message.token, secret: '00' };

@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import type * as z from 'zod';
+import { GryphusError } from '../../errors.ts';
 import { parseStored, type StoredPlace } from '../../util/stored-json.ts';
 
 /**
@@ -18,6 +19,9 @@ import { parseStored, type StoredPlace } from '../../util/stored-json.ts';
  * it is on disk, so that whatever precedes the last of these marks was acknowledged. A rewritten file ends with one.
  */
 const FIRST_OF_WRITE = ' ';
+/** The version of the file, in its first line; a file without one is of before there were any, and has the same records. */
+const VERSION = 1;
+const HEAD = /^\{"journal":([0-9]{1,9})\}$/;
 
 /**
  * A file of records, one JSON text per line. Callers are notified when their records are on disk. Records added during
@@ -50,6 +54,10 @@ export class Journal<Entry> {
     if (!existsSync(path)) return [];
     const lines = readFileSync(path, 'utf8').split('\n');
     lines.pop();
+    const [, version] = HEAD.exec(lines[0] ?? '') ?? [];
+    if (Number(version ?? 0) > VERSION) throw newer(path, Number(version));
+    // Kept as an empty line: line numbers are told to users.
+    if (version !== undefined) lines[0] = FIRST_OF_WRITE;
     const lastWrite = lines.findLastIndex((line) => line.startsWith(FIRST_OF_WRITE));
     return lines.flatMap((line, index) =>
       line === FIRST_OF_WRITE || (index >= lastWrite && !isJson(line))
@@ -103,7 +111,7 @@ export class Journal<Entry> {
   rewrite(entries: Iterable<Entry>): void {
     const fresh = `${this.#path}.new`;
     const fd = openSync(fresh, 'w', 0o600);
-    let size = 0;
+    let size = writeSync(fd, `${JSON.stringify({ journal: VERSION })}\n`);
     for (const entry of entries) size += writeSync(fd, `${JSON.stringify(entry)}\n`);
     size += writeSync(fd, `${FIRST_OF_WRITE}\n`);
     fsyncSync(fd);
@@ -129,6 +137,14 @@ function isJson(line: string): boolean {
   } catch {
     return false;
   }
+}
+
+function newer(path: string, version: number): GryphusError {
+  return new GryphusError(
+    'state-version',
+    `The pool's journal ${path} was written by a newer Gryphus (journal version ${version}, this one supports ${VERSION}).`,
+    { suggestions: ['Use that newer Gryphus.'] },
+  );
 }
 
 function damagedAt(path: string, line: number): StoredPlace {

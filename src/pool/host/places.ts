@@ -5,6 +5,8 @@ import type { Paths } from '../../config/paths.ts';
 export interface PoolPlaces {
   readonly dir: string;
   readonly journal: string;
+  /** Exists from the restoring of a backup to the next start of the central manager: the journal is the backup's. */
+  readonly restored: string;
   /** Identifies the central manager's process. */
   readonly pid: string;
   /** The socket for the agent's own processes; only the agent's owner can open it. */
@@ -33,6 +35,7 @@ export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPl
   return {
     dir,
     journal: join(dir, 'journal'),
+    restored: join(dir, 'restored'),
     pid: join(dir, 'central-manager.pid'),
     clientSocket: join(paths.socketDir, 'pool.sock'),
     workerSocket: join(paths.socketDir, 'pool-workers.sock'),

@@ -108,12 +108,15 @@ export const NO_WORKERS = 'The pool has no workers now.';
 export const STEERS = ['vacate', 'suspend', 'continue', 'checkpoint'] as const;
 export type Steer = (typeof STEERS)[number];
 
+/** The version of this protocol: a command may be of another build than the central manager that runs. */
+export const CLIENT_WIRE_VERSION = 1;
+
 const fromClient = z.discriminatedUnion('t', [
   /**
    * `client`: a GridManager's identity, or a map's session. Reports of its attempts are sent to this connection from
-   * now on.
+   * now on. `version`: of this protocol, 1 if it is missing.
    */
-  message('open', { client: text, map: flag }),
+  message('open', { client: text, map: flag, version: maybe(count) }),
   /** `commit`: commits them too. */
   message('prepare', { id, requests: z.array(attemptRequest), commit: flag }),
   message('commit', { id, keys }),
@@ -177,6 +180,8 @@ const toClient = z.discriminatedUnion('t', [
   shellOver,
   message('tops', { id, runs: z.array(runningNow) }),
   message('failed', { id, message: text }),
+  /** The connection is refused, and ends. */
+  message('denied', { message: text }),
   /** A running job's request to its home, with its bytes: answered by `home-answer` with the same number. */
   message('home', { call: count, key, request: homeRequest }),
 ]);

@@ -20,7 +20,23 @@ import { ending, inputFile, oddOutput, preemptedBy, program, stream } from '../.
 import { amount, amounts, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 
-export const WIRE_VERSION = 2;
+/**
+ * The version of this protocol that a worker speaks. Messages are checked strictly, so whatever an older worker would refuse or lack
+ * increments it.
+ */
+export const WIRE_VERSION: number = 2;
+/**
+ * The oldest that a central manager speaks: pilots of an earlier Gryphus work until their allocations end. What is newer than a
+ * worker's own version is not sent to it.
+ */
+const OLDEST_WIRE: number = 2;
+
+/** Why a worker of this version is refused, if it is. */
+export function wireRefusal(version: number): string | undefined {
+  if (Number.isInteger(version) && version >= OLDEST_WIRE && version <= WIRE_VERSION) return undefined;
+  const mine = OLDEST_WIRE === WIRE_VERSION ? `version ${WIRE_VERSION}` : `versions ${OLDEST_WIRE} to ${WIRE_VERSION}`;
+  return `it speaks version ${version} of the workers' protocol, and this agent ${mine}`;
+}
 
 /**
  * Cores, MB of memory, KB of disk, GPUs and resources with names of the user's choice (in lower case): the size of a

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,6 +32,7 @@ import type { WireAsk, FromWorker } from '../wire/wire.ts';
 import type { Scripts } from './worker-claims.ts';
 import type { WorkerConfig } from '../wire/worker-config.ts';
 import { WorkerMachine } from './worker-machine.ts';
+import { ownUser } from '../../util/own-user.ts';
 
 /** The exit statuses of a worker's process. */
 export const WORKER_EXIT = { done: 0, denied: 77, another: 75, broken: 70 } as const;
@@ -226,7 +226,7 @@ function accountsOf(
   const users = new JobUsers({
     runAs: () => machine.runAs,
     isRoot: process.getuid?.() === 0,
-    self: userInfo().username,
+    self: ownUser().username,
     path: environment['PATH'],
     slots: new SlotAccounts(dir),
   });
