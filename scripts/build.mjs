@@ -22,7 +22,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
-import { buildHelper } from './native.mjs';
+import { buildHelper, buildRemoteIo } from './native.mjs';
 import { noticesOf } from './notices.mjs';
 import { englishOnly, externals, vendor, withoutComments } from './vendor.mjs';
 
@@ -74,6 +74,7 @@ async function make() {
   await vendor(fresh, root);
   if (process.argv.includes('--package')) await withoutComments(fresh);
   buildHelper(root, join(fresh, 'native'));
+  buildRemoteIo(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
 

@@ -12,11 +12,11 @@ const AGAIN_MS = 200;
 export async function askUntil(
   ask: AskHome,
   run: Run,
-  request: Omit<HomeRequest, 'again'>,
+  request: Omit<HomeRequest, 'again'> & { readonly again?: boolean },
   bytes?: Uint8Array,
 ): Promise<HomeAnswer> {
   const until = performance.now() + run.record.lease * 1000;
-  for (let again = false; ; again = true) {
+  for (let again = request.again === true; ; again = true) {
     try {
       return await ask(run, { ...request, again }, bytes);
     } catch {

@@ -10,7 +10,8 @@ import { type AskHome, askUntil } from './ask-until.ts';
 import { DelayedAttributes } from './delayed.ts';
 import { endSoon, LINGER_MS } from './end-soon.ts';
 import type { Incoming } from './incoming.ts';
-import { ChirpSession } from './session.ts';
+import { runRemoteSession } from '../remote-io/remote-session.ts';
+import { ChirpSession, writeTo } from './session.ts';
 
 /** HTCondor sends delayed updates every 15 minutes at the latest. Milliseconds. */
 const DELAY_MS = 300_000;
@@ -63,6 +64,7 @@ export class JobChirp {
       incoming,
       delayed: this.#delayed,
       ask: (op, words, numbers, bytes) => this.#askUntil(op, words, numbers, bytes, { session: name, n: ++n }),
+      remote: this.#run.record.spec.remoteIo === true ? (lane) => this.#remote(socket, incoming, lane) : undefined,
     });
     const done = session
       .run()
@@ -73,6 +75,16 @@ export class JobChirp {
       });
     this.#sessions.set(socket, done);
     return true;
+  }
+
+  /** Its requests have their own names and numbers, which survive this worker. */
+  #remote(socket: Socket, incoming: Incoming, lane: string): Promise<void> {
+    return runRemoteSession({
+      incoming,
+      write: (bytes) => writeTo(socket, bytes),
+      ask: ({ call, words, numbers, bytes, n, again }) =>
+        this.#askUntil('remote_io', [call, ...words], numbers, bytes, { session: `remote.${lane}`, n, again }),
+    });
   }
 
   /** The job has ended. Resolves when home knows all that it said. */
@@ -104,7 +116,7 @@ export class JobChirp {
     words: readonly string[],
     numbers: readonly number[],
     bytes: Uint8Array | undefined,
-    which: Pick<HomeRequest, 'session' | 'n'>,
+    which: Pick<HomeRequest, 'session' | 'n'> & { readonly again?: boolean },
   ): Promise<HomeAnswer> {
     return askUntil(this.#ask, this.#run, { op, words: [...words], numbers: [...numbers], ...which }, bytes);
   }
