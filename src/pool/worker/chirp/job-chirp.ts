@@ -3,6 +3,7 @@ import { closeSync, fchownSync, lstatSync, openSync, renameSync, rmSync, writeSy
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { HomeAnswer, HomeOp, HomeRequest } from '../../../site/chirp.ts';
+import { REMOTE_OFFLINE } from '../../../site/remote-io.ts';
 import { CHIRP_CONFIG } from '../ad-files.ts';
 import { jobAdOf } from '../job-ad-of.ts';
 import type { Run } from '../run.ts';
@@ -83,7 +84,13 @@ export class JobChirp {
       incoming,
       write: (bytes) => writeTo(socket, bytes),
       ask: ({ call, words, numbers, bytes, n, again }) =>
-        this.#askUntil('remote_io', [call, ...words], numbers, bytes, { session: `remote.${lane}`, n, again }),
+        askUntil(
+          this.#ask,
+          this.#run,
+          { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${lane}`, n, again },
+          bytes,
+          REMOTE_OFFLINE,
+        ),
     });
   }
 
@@ -116,7 +123,7 @@ export class JobChirp {
     words: readonly string[],
     numbers: readonly number[],
     bytes: Uint8Array | undefined,
-    which: Pick<HomeRequest, 'session' | 'n'> & { readonly again?: boolean },
+    which: Pick<HomeRequest, 'session' | 'n'>,
   ): Promise<HomeAnswer> {
     return askUntil(this.#ask, this.#run, { op, words: [...words], numbers: [...numbers], ...which }, bytes);
   }

@@ -1,6 +1,5 @@
 import { constants } from 'node:os';
-import { CHIRP_ERROR, type HomeAnswer } from '../../../site/chirp.ts';
-import { REMOTE_OFFLINE } from '../../../site/remote-io.ts';
+import type { HomeAnswer } from '../../../site/chirp.ts';
 import type { Incoming } from '../chirp/incoming.ts';
 import { LONGEST_REQUEST, readRemoteRequest, REMOTE_HEAD, remoteAnswer, type RemoteRequest } from './frames.ts';
 
@@ -25,6 +24,6 @@ export async function runRemoteSession({ incoming, ask, write }: RemoteSessionOp
     if (frame.length < length) return;
     const request = readRemoteRequest(frame);
     const { result, bytes = EMPTY } = request ? await ask(request) : { result: -constants.errno.EILSEQ };
-    await write(remoteAnswer(result === CHIRP_ERROR.offline && bytes.length === 0 ? REMOTE_OFFLINE : result, bytes));
+    await write(remoteAnswer(result, bytes));
   }
 }
