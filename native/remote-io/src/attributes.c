@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -141,6 +142,7 @@ static int ask_status(const char *path, bool follow, struct stat *status) {
 }
 
 static int attributes_of_name(const char *path, struct stat *status) {
+  if (strlen(strrchr(path, '/') + 1) > NAME_MAX) return -ENAMETOOLONG;
   char *parent = parent_of(path);
   for (int turn = 0;; turn++) {
     int64_t time = now();

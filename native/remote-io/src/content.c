@@ -18,7 +18,7 @@
 
 static bool same_time(struct timespec a, struct timespec b) { return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec; }
 
-static bool same_content(const struct stat *a, const struct stat *b) {
+bool same_content(const struct stat *a, const struct stat *b) {
   return a->st_size == b->st_size && same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
 }
 

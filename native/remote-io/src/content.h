@@ -4,6 +4,9 @@
 
 #include "objects.h"
 
+// Whether two states are of the same content.
+bool same_content(const struct stat *a, const struct stat *b);
+
 // Each with the object's lock held; 0, or an errno below 0.
 
 // From now on the object's file has the content that `status` says.

@@ -88,7 +88,8 @@ static struct outcome open_file(const char *path, const struct stat *status, int
   bool writes = way != O_RDONLY;
   int error = writes ? prepare_writing(object, status, empty, flags & O_APPEND, way == O_WRONLY) : bring(object, status);
   int fd = error ? -1 : reopen(object, way | (flags & (O_APPEND | O_NONBLOCK)));
-  if (!error && !object->written) note_status(path, &object->status);
+  // It was another when it was brought just now.
+  if (!error && !object->written && !same_content(&object->status, status)) note_status(path, &object->status);
   struct outcome outcome = error ? value(error) : descriptor(fd, flags);
   pthread_mutex_unlock(&object->lock);
   return outcome;
