@@ -41,6 +41,9 @@ export function boundsOf({ path }: Root, { isClosed: closed, isAnchor }: Pick<Se
 
 /** Whether a directory or one above it is closed to jobs. */
 function isClosed(path: string, secrets: Pick<Secrets, 'isClosed'>): boolean {
+  const here = statSync(path, { throwIfNoEntry: false });
+  // Whatever lies in one of our own is closed.
+  if (here && secrets.isClosed(here, 'any')) return true;
   for (let at = path; at !== dirname(at); at = dirname(at)) {
     const above = statSync(dirname(at), { throwIfNoEntry: false });
     if (!above || secrets.isClosed(above, basename(at))) return true;
