@@ -22,7 +22,7 @@ import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
-import { buildHelper } from './native.mjs';
+import { buildHelper, buildRemoteIo } from './native.mjs';
 import { noticesOf } from './notices.mjs';
 import { englishOnly, externals, vendor, onlyWhatRuns } from './vendor.mjs';
 
@@ -77,6 +77,7 @@ async function make() {
   writeFileSync(join(fresh, 'NOTICES.txt'), noticesOf({ inputs: bundled }, root));
   if (process.argv.includes('--package')) await onlyWhatRuns(fresh);
   buildHelper(root, join(fresh, 'native'));
+  buildRemoteIo(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
 

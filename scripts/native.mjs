@@ -22,3 +22,21 @@ export function buildHelper(root, dir) {
     rmSync(out, { recursive: true, force: true });
   }
 }
+
+/** The same for native/remote-io/, gryphus-remote-io. */
+export function buildRemoteIo(root, dir) {
+  const no = (why) => void process.stderr.write(`Without gryphus-remote-io (no remote I/O of jobs): ${why}\n`);
+  if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
+    return no('it is for Linux on x86-64 and arm64.');
+  const out = mkdtempSync(join(tmpdir(), 'gryphus-native-'));
+  try {
+    const made = spawnSync('make', ['-s', '-C', join(root, 'native/remote-io'), `OUT=${out}`], { encoding: 'utf8' });
+    if (made.status !== 0) return no(made.error?.message ?? made.stderr);
+    mkdirSync(dir, { recursive: true });
+    const program = join(dir, 'gryphus-remote-io');
+    copyFileSync(join(out, 'gryphus-remote-io'), program);
+    return program;
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
+}

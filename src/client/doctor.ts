@@ -7,6 +7,7 @@ import type { Paths } from '../config/paths.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
 import { inAd, readString } from '../job/values.ts';
 import { findCheckpointHelper } from '../pool/host/checkpoint-helper.ts';
+import { findRemoteIo } from '../pool/host/remote-io-helper.ts';
 import { howToInstall } from '../queue/redis-advice.ts';
 import { findServer } from '../queue/redis-find.ts';
 import { type CheckStep, failedStep } from '../site-check/steps.ts';
@@ -39,6 +40,7 @@ export async function* examine(paths: Paths): AsyncGenerator<CheckStep> {
   yield await clock();
   yield mail(settings);
   yield checkpoints();
+  yield remoteIo();
   yield await linger();
 }
 
@@ -149,6 +151,14 @@ function checkpoints(): CheckStep {
   const why = readString(inAd(ad), 'HasCheckpointReason') ?? '';
   const message = program === undefined ? `not on this machine: ${why}` : `jobs can be checkpointed (${platform})`;
   return { step: 'checkpoints', ok: true, message };
+}
+
+/** Whether jobs in the pool of this machine reach files at home (`want_remote_io`). They need not. */
+function remoteIo(): CheckStep {
+  const { program, ad } = findRemoteIo(fileURLToPath(new URL('../native', import.meta.url)));
+  const why = readString(inAd(ad), 'HasRemoteIOReason') ?? '';
+  const message = program === undefined ? `not on this machine: ${why}` : 'jobs can reach files at home';
+  return { step: 'remote I/O', ok: true, message };
 }
 
 function mail(settings: Settings): CheckStep {

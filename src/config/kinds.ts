@@ -123,6 +123,15 @@ export const texts: KeyKind<readonly string[]> = {
   read: (raw) => (Array.isArray(raw) && raw.every((one) => typeof one === 'string') ? raw : undefined),
 };
 
+/** Directories, each with `:rw` behind it or not. */
+export const directories: KeyKind<readonly string[]> = {
+  says: 'a list of directories such as ["~/data", "/scratch/me:rw"]',
+  read: (raw) => {
+    const list = texts.read(raw);
+    return list?.every((one) => /^(\/|~(\/|$|:rw$))/.test(one) && !one.includes('\0')) ? list : undefined;
+  },
+};
+
 /** True or false for all, or a list of names for which it is true. */
 export const flagOrTexts: KeyKind<boolean | readonly string[]> = {
   says: 'true, false or a list of strings',

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
+import { directories, duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
 import { loadPaths, type Paths } from './paths.ts';
 import { machineResources } from './machine-kinds.ts';
 import { POLICY_KEYS, prefixed } from './policy-keys.ts';
@@ -85,6 +85,11 @@ export const SETTINGS = {
     text,
     undefined,
     "The directory of these jobs' sandboxes, which their accounts must be able to reach (EXECUTE). Takes effect when a worker starts; default: in the worker's own directory, if others can reach that, else `/var/lib/gryphus/execute`.",
+  ),
+  'pool.remote_io': entry(
+    directories,
+    [],
+    'Directories beside the submit directory that jobs with `want_remote_io` may read, such as `["~/data", "/scratch/me:rw"]`; `:rw` lets them write there, too. See [remote-io.md](remote-io.md).',
   ),
   'pool.cgroups': entry(
     oneOf(['auto', 'always', 'never']),

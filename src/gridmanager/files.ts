@@ -51,7 +51,7 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const outputDirectory = readString(ad, 'OutputDirectory');
   const places = [outputs, outputDestination, outputDirectory];
   const namesFiles =
-    savesItself(ad) || wantsCheckpoint(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
+    savesItself(ad) || wantsCheckpoint(ad) || wantsRemoteIo(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);
@@ -82,6 +82,11 @@ export function savesItself(ad: Attrs): boolean {
 /** Whether it is checkpointed by the pool, without its own doing (`want_checkpoint`). */
 export function wantsCheckpoint(ad: TextSource): boolean {
   return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && readBoolean(ad, 'WantCheckpoint') === true;
+}
+
+/** Whether its calls about files at home are answered from there (`want_remote_io`). */
+function wantsRemoteIo(ad: TextSource): boolean {
+  return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && readBoolean(ad, 'WantRemoteIO') === true;
 }
 
 /** Whether the program has just exited after a checkpoint, to be continued from it. */

@@ -108,6 +108,7 @@ async function main(identity: string): Promise<void> {
     retry: () => ({ min: settings['gridmanager.retry_min'] * 1000, max: settings['gridmanager.retry_max'] * 1000 }),
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),
     secrets: new Secrets([paths.configDir, paths.stateDir, paths.sitesDir]),
+    remoteIo: () => settings['pool.remote_io'],
     urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),

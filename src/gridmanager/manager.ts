@@ -39,6 +39,7 @@ export interface ManagerOptions {
   readonly retry: () => RetryLimits;
   readonly gate: CredentialGate;
   readonly secrets: SiteAgentOptions['secrets'];
+  readonly remoteIo: SiteAgentOptions['remoteIo'];
   /** How URLs of inputs and outputs are accessed. */
   readonly urls: UrlAccess;
   /** This manager ends after so long without work. Milliseconds. */
@@ -225,6 +226,7 @@ export class GridManager {
       },
       {
         secrets: this.#options.secrets,
+        remoteIo: this.#options.remoteIo,
         placed: () => this.#census.placed(name),
         there: () => this.#census.there(name),
         capacityWanted: () => this.#capacityWanted(),

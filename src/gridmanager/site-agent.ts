@@ -31,6 +31,8 @@ const DOING: Readonly<Record<WorkLoop, string>> = {
 export interface SiteAgentOptions {
   /** What running jobs may not reach at home. */
   readonly secrets: Secrets;
+  /** The directories beside the submit directory that jobs with `want_remote_io` may reach (`pool.remote_io`). */
+  readonly remoteIo: () => readonly string[];
   /** Number of our jobs that have an attempt at the site, and of those that may be in its queue. */
   readonly placed: () => Promise<number>;
   readonly there: () => Promise<number>;
@@ -67,7 +69,7 @@ export class SiteAgent {
     const budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
     this.#submit = { placed: options.placed, there: options.there, budget, committing: undefined };
     this.#watch = freshWatch(ctx);
-    const answers = new JobAnswers(ctx, options.secrets);
+    const answers = new JobAnswers(ctx, options.secrets, options.remoteIo);
     ctx.site.answerJobs?.((key, request, bytes) => answers.answer(key, request, bytes));
     this.#capacityPoll = { at: 0, wanted: options.capacityWanted };
   }

@@ -233,7 +233,8 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
   const { executable, args, env, proxy, stdin, inputs, joinStderr, container, core, cwd, shared, resources } = spec;
   const vacate = readNumber(ad, 'JobMaxVacateTime');
   const kill = readString(ad, 'KillSig');
-  const asksHome = readBoolean(ad, 'WantIOProxy') === true || readBoolean(ad, 'WantDelayedUpdates') === true;
+  const remote = readBoolean(ad, 'WantRemoteIO') === true;
+  const asksHome = remote || readBoolean(ad, 'WantIOProxy') === true || readBoolean(ad, 'WantDelayedUpdates') === true;
   return {
     executable,
     args,
@@ -250,5 +251,6 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
     ...(vacate === undefined ? {} : { vacateSeconds: vacate }),
     ...(kill === undefined || !/^SIG[A-Z0-9]+$/.test(kill) ? {} : { killSignal: kill }),
     ...(asksHome ? { ioProxy: true } : {}),
+    ...(remote ? { remoteIo: true } : {}),
   };
 }

@@ -4,6 +4,9 @@ import { plainName } from '../util/plain-name.ts';
 /** The image from which a job goes on (`want_checkpoint`), in its directory. */
 export const CHECKPOINT_IMAGE = '.job.checkpoint';
 
+/** The files of home that a job has there (`want_remote_io`), in its directory. */
+export const REMOTE_IO_DIR = '.remote-io';
+
 /** In a job's directory but not its results: the program's copy, its ads, its streams, its image. */
 export const RESERVED: readonly string[] = [
   'condor_exec.exe',
@@ -13,6 +16,7 @@ export const RESERVED: readonly string[] = [
   '_condor_stdout',
   '_condor_stderr',
   CHECKPOINT_IMAGE,
+  REMOTE_IO_DIR,
 ];
 
 /**

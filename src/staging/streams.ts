@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Checkpoints } from './checkpoints.ts';
 import { unplaceable } from './place.ts';
 import { GryphusError } from '../errors.ts';
@@ -77,8 +77,15 @@ export class AttemptSpool {
     }
   }
 
+  /** Where what an attempt is about to change at home is written down (`want_remote_io`). */
+  remoteJournal(key: AttemptKey): string {
+    return join(dirname(this.directory(key)), '.remote-io', key);
+  }
+
   async remove(key: AttemptKey): Promise<void> {
     const directory = this.directory(key);
+    const journal = this.remoteJournal(key);
+    if (existsSync(journal)) await rm(journal, { recursive: true, force: true });
     // Most short jobs leave nothing here, and checking costs a tenth of a removal.
     if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
   }

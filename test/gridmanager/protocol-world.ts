@@ -210,6 +210,7 @@ export class World {
         now: Date.now,
       }),
       secrets: new Secrets([]),
+      remoteIo: () => [],
       urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
       lingerMs: 60_000,
       log: () => undefined,

@@ -25,6 +25,7 @@ it('a manager without work ends, but not while somebody who logged in has its co
       now: Date.now,
     }),
     secrets: new Secrets([]),
+    remoteIo: () => [],
     urls: urlAccess({ configDir: redis.stateDir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
     lingerMs: 100,
     log: () => undefined,

@@ -6,6 +6,8 @@ import type { SiteContext } from '../context.ts';
 import { Turns } from '../../util/turns.ts';
 import { JobAttributes } from './attributes.ts';
 import { codeOf, SystemError } from './beneath.ts';
+import { answerRemote, isRemoteReading, REMOTE_REFUSED } from '../remote-io/answer-remote.ts';
+import { RemoteJournal } from '../remote-io/journal.ts';
 import { FILE_OPS, onFiles } from './files.ts';
 import type { Secrets } from './secrets.ts';
 
@@ -75,12 +77,15 @@ export class JobAnswers {
   readonly #secrets: Secrets;
   /** The last request of each connection, and its answer unless it can be found anew. */
   readonly #last = new Map<string, { readonly n: number; readonly answer: Promise<HomeAnswer> | undefined }>();
+  /** The entries of `pool.remote_io`. */
+  readonly #remote: () => readonly string[];
   readonly #turns = new Turns(() => AT_ONCE);
   readonly #turnsOfJobs = new Map<AttemptKey, { readonly turns: Turns; open: number }>();
 
-  constructor(ctx: SiteContext, secrets: Secrets) {
+  constructor(ctx: SiteContext, secrets: Secrets, remote: () => readonly string[] = () => []) {
     this.#ctx = ctx;
     this.#secrets = secrets;
+    this.#remote = remote;
   }
 
   /** Never rejects. A request that comes again gets the answer that its first copy got, without being done again. */
@@ -93,10 +98,10 @@ export class JobAnswers {
         ? // An earlier process may have done it, which nobody can know.
           Promise.resolve({ result: CHIRP_ERROR.offline })
         : this.#inTurn(key, () => this.#answer(key, request, bytes)).catch((thrown: unknown) => ({
-            result: ERRORS[codeOf(thrown) ?? ''] ?? CHIRP_ERROR.unknown,
+            result: request.op === 'remote_io' ? REMOTE_REFUSED : (ERRORS[codeOf(thrown) ?? ''] ?? CHIRP_ERROR.unknown),
           }));
     this.#last.delete(session);
-    this.#last.set(session, { n: request.n, answer: READING.has(request.op) ? undefined : answer });
+    this.#last.set(session, { n: request.n, answer: isReading(request) ? undefined : answer });
     const [oldest] = this.#last.keys();
     if (this.#last.size > MOST_SESSIONS && oldest !== undefined) this.#last.delete(oldest);
     return answer;
@@ -120,8 +125,17 @@ export class JobAnswers {
     const wants = (name: string) => readBoolean(job.attrs, name) === true;
     const asked = WORKERS_OWN.has(request.op)
       ? wants('WantCheckpoint')
-      : wants('WantIOProxy') || (request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates'));
+      : request.op === 'remote_io'
+        ? wants('WantRemoteIO')
+        : wants('WantIOProxy') || (request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates'));
     if (!asked) throw new SystemError('EACCES');
+    if (request.op === 'remote_io')
+      return answerRemote(request, bytes, {
+        iwd: readString(job.attrs, 'Iwd') ?? '/dev/null',
+        others: this.#remote(),
+        secrets: this.#secrets,
+        journal: new RemoteJournal(this.#ctx.spool.remoteJournal(key)),
+      });
     if (request.op in FILE_OPS) {
       const root = readString(job.attrs, 'Iwd');
       if (root === undefined) throw new SystemError('EACCES');
@@ -146,6 +160,10 @@ export class JobAnswers {
       throw new SystemError('EACCES');
     return job;
   }
+}
+
+function isReading({ op, words }: HomeRequest): boolean {
+  return op === 'remote_io' ? isRemoteReading(words[0]) : READING.has(op);
 }
 
 /** Opening a file again does what it did before, unless it must not exist or is emptied. */

@@ -1,6 +1,5 @@
 import { constants, type Stats } from 'node:fs';
 import {
-  type FileHandle,
   lchown,
   link,
   lstat,
@@ -15,27 +14,24 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { CHIRP_PIECE, type HomeAnswer, type HomeOp, type HomeRequest } from '../../site/chirp.ts';
-import { beneath, type Bounds, codeOf, type Place, SystemError } from './beneath.ts';
-import { SEARCHED, type Secrets } from './secrets.ts';
+import { type Place, SystemError } from './beneath.ts';
+import {
+  allowed,
+  type Answer,
+  at,
+  both,
+  type Call,
+  type FilesOptions,
+  keepAnchor,
+  OK,
+  opened,
+  openedAny,
+  SAFE,
+  writeAll,
+} from './held.ts';
+import { SEARCHED } from './secrets.ts';
 
-/** What a request about files works on. */
-export interface FilesOptions {
-  readonly bounds: Bounds;
-  readonly secrets: Pick<Secrets, 'hasKey'>;
-}
-
-/** `path` and `to`: the first two words; `numbers` as in the request. */
-interface Call extends FilesOptions {
-  readonly path: string;
-  readonly to: string;
-  readonly numbers: readonly number[];
-  readonly bytes: Uint8Array;
-}
-type Answer = Promise<HomeAnswer>;
-
-const SAFE = constants.O_NOFOLLOW | constants.O_NONBLOCK | constants.O_NOCTTY;
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_EXCL, O_APPEND } = constants;
-const OK: HomeAnswer = { result: 0 };
 /** How deep a directory may be that is removed as a whole. */
 const DEEPEST = 64;
 /** A longer list of names is refused; bytes. The frames between the pool's processes have an end, and so has memory. */
@@ -144,54 +140,6 @@ export function onFiles(
   return FILE_OPS[op]?.({ ...options, path, to, numbers, bytes });
 }
 
-function at(call: Call, follow: boolean, work: (place: Place) => Answer): Answer {
-  return beneath(call.bounds, call.path, follow, work);
-}
-
-/** Opens a regular file. Others could block, or be devices. */
-function opened(call: Call, flags: number, mode: number | undefined, work: (file: FileHandle) => Answer): Answer {
-  return at(call, true, async ({ path }) => {
-    const found = await lstat(path).catch((thrown: unknown) => {
-      if (codeOf(thrown) === 'ENOENT') return undefined;
-      throw thrown;
-    });
-    if (found?.isDirectory()) throw new SystemError('EISDIR');
-    if (found && !found.isFile()) throw new SystemError('EACCES');
-    return held(path, flags, mode, async (file) => {
-      if (!(await file.stat()).isFile()) throw new SystemError('EACCES');
-      return work(file);
-    });
-  });
-}
-
-/** Opens a file or directory that can be read. */
-function openedAny(call: Call, work: (file: FileHandle) => Answer): Answer {
-  return at(call, true, async ({ path }) => {
-    const found = await lstat(path);
-    if (!found.isFile() && !found.isDirectory()) throw new SystemError('EACCES');
-    return held(path, O_RDONLY, 0, work);
-  });
-}
-
-async function held(path: string, flags: number, mode = 0, work: (file: FileHandle) => Answer): Answer {
-  const file = await open(path, flags | SAFE, mode & 0o777);
-  try {
-    return await work(file);
-  } finally {
-    await file.close();
-  }
-}
-
-function keepAnchor({ bounds }: Call, found: Stats): void {
-  if (found.isDirectory() && bounds.isAnchor(found)) throw new SystemError('EACCES');
-}
-
-function both(call: Call, work: (from: string, to: string) => Promise<void>): Answer {
-  return at(call, false, async (from) =>
-    at({ ...call, path: call.to }, false, async (to) => work(from.path, to.path).then(() => OK)),
-  );
-}
-
 function listed(call: Call, line: (name: string, path: string) => Promise<string>): Answer {
   return at(call, true, async ({ path }) => {
     const directory = await open(path, constants.O_DIRECTORY | SAFE);
@@ -238,13 +186,6 @@ async function removeAll(call: Call, { path, name }: Place, depth: number): Prom
   await rmdir(path);
 }
 
-async function writeAll(file: FileHandle, bytes: Uint8Array, position: number | null): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const where = position === null ? null : position + done;
-    done += (await file.write(bytes, done, bytes.length - done, where)).bytesWritten;
-  }
-}
-
 /** The pieces of a transfer in strides of `stride` bytes, which begin `skip` bytes apart in the file. */
 function* strides(
   length: number,
@@ -278,17 +219,4 @@ function statLine(found: Stats): string {
   const { dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atimeMs, mtimeMs, ctimeMs } = found;
   const times = [atimeMs, mtimeMs, ctimeMs].map((ms) => Math.floor(ms / 1000));
   return `${[dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, ...times].join(' ')}\n`;
-}
-
-/** access(2), from what a file says of itself: asking the system could lead through a link that was put there meanwhile. */
-function allowed({ mode, uid, gid }: Stats, wanted: number): HomeAnswer {
-  const mine = process.getuid?.();
-  if (mine === 0) {
-    if ((wanted & 1) === 0 || (mode & 0o111) !== 0) return OK;
-    throw new SystemError('EACCES');
-  }
-  const groups = process.getgroups?.() ?? [];
-  const bits = uid === mine ? mode >> 6 : groups.includes(gid) || process.getgid?.() === gid ? mode >> 3 : mode;
-  if ((bits & wanted & 7) !== (wanted & 7)) throw new SystemError('EACCES');
-  return OK;
 }

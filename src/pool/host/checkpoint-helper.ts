@@ -32,6 +32,7 @@ export function without(reason: string): CheckpointHelper {
 }
 
 /** The last sentence that the helper said, without its name. */
-export function sentence(said: string): string {
-  return (said.trim().split('\n').at(-1) ?? '').replace(/^gryphus-helper: /, '');
+export function sentence(said: string, name = 'gryphus-helper'): string {
+  const last = said.trim().split('\n').at(-1) ?? '';
+  return last.startsWith(`${name}: `) ? last.slice(name.length + 2) : last;
 }

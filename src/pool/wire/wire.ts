@@ -61,6 +61,8 @@ export const runSpec = program.extend({
   vacateSeconds: maybe(amount),
   /** It may send requests to its home (`want_io_proxy`). */
   ioProxy: maybe(z.literal(true)),
+  /** Its calls about files at home are answered from there (`want_remote_io`). */
+  remoteIo: maybe(z.literal(true)),
 });
 export type RunSpec = Read<typeof runSpec>;
 

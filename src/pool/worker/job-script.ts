@@ -22,6 +22,8 @@ export interface PlacedJob {
   readonly ads?: boolean;
   /** Whether it has a proxy for requests to its home. */
   readonly chirp?: boolean;
+  /** The submit directory at home, if the job reaches it (`want_remote_io`). */
+  readonly submitDir?: string;
   /** The files through which a process enters the job's cgroup. */
   readonly doors?: readonly string[];
   /** The words before a command that let it run under the job's account, and the variables that name it. */
@@ -57,6 +59,7 @@ export function jobScript(
     ...(placed.proxy === undefined ? {} : { X509_USER_PROXY: placed.proxy }),
     ...(placed.ads ? adVariables(placed.scratch) : {}),
     ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
+    ...(placed.submitDir === undefined ? {} : { GRYPHUS_SUBMIT_DIR: placed.submitDir }),
     BATCH_SYSTEM: 'Gryphus',
   };
   const variables = Object.entries(own);

@@ -1,5 +1,6 @@
 import type { Accounts } from './accounts.ts';
 import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { NativeHelper } from '../host/remote-io-helper.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { Containers } from './containers.ts';
 import type { Means } from './stage.ts';
@@ -22,6 +23,8 @@ export interface StartdOptions extends Means {
   readonly containers: Containers;
   /** What checkpoints jobs. */
   readonly checkpoints?: CheckpointHelper | undefined;
+  /** What answers jobs' calls about files at home. */
+  readonly remoteIo?: NativeHelper | undefined;
   /** The control groups in which jobs run, if the worker may create them. */
   readonly groups?: Cgroups | undefined;
   /** Under whose accounts jobs run; without it, the worker's own. */

@@ -18,6 +18,7 @@ import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { renewCopies } from './hand-over.ts';
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
+import { withRemoteIo } from './remote-io/remote-command.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
@@ -230,7 +231,12 @@ export class Startd {
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
-      const placed = checkpointed(run, equip(run, this.#cache, this.#options), this.#options.checkpoints);
+      const equipped = equip(run, this.#cache, this.#options);
+      const placed = withRemoteIo(
+        run,
+        checkpointed(run, equipped, this.#options.checkpoints),
+        this.#options.remoteIo,
+      );
       run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');

@@ -3,6 +3,7 @@ import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import { type CheckpointHelper, without } from '../host/checkpoint-helper.ts';
+import type { NativeHelper } from '../host/remote-io-helper.ts';
 import { javaAd } from '../host/java.ts';
 import { Cgroups } from './cgroups.ts';
 import { machineAd, measure } from '../host/machine.ts';
@@ -24,6 +25,8 @@ export interface WorkerMachineOptions {
   readonly log: (message: string) => void;
   /** What checkpoints jobs. */
   readonly checkpoints?: CheckpointHelper | undefined;
+  /** What answers jobs' calls about files at home. */
+  readonly remoteIo?: NativeHelper | undefined;
   /** The administrator's file. */
   readonly rootPolicy?: string;
 }
@@ -237,6 +240,7 @@ export class WorkerMachine {
       MachineMaxVacateTime,
       ...javaAd(this.#options.environment),
       ...this.#checkpointAd(),
+      ...this.#options.remoteIo?.ad,
       ...this.groups?.ad(),
       ...resourceTexts(resources),
       ...attributes,

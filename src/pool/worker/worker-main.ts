@@ -6,6 +6,7 @@ import taskRunner from './task-runner.sh';
 import starter from './starter.sh';
 import waiter from './waiter/waiter.sh';
 import { findCheckpointHelper } from '../host/checkpoint-helper.ts';
+import { findRemoteIo } from '../host/remote-io-helper.ts';
 import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from '../wire/worker-config.ts';
 
@@ -29,6 +30,7 @@ async function main(file: string): Promise<number> {
     environment: process.env,
     // A pilot has all its files in one directory.
     checkpoints: findCheckpointHelper(join(HERE, 'native'), HERE),
+    remoteIo: findRemoteIo(join(HERE, 'native'), HERE),
     log,
   });
   log(`exits: ${message}`);

@@ -15,6 +15,7 @@ import { Containers } from './containers.ts';
 import { ExecuteDir } from './execute-dir.ts';
 import { JobUsers } from './job-users.ts';
 import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { NativeHelper } from '../host/remote-io-helper.ts';
 import { holderOf, workerFile } from '../host/pid-files.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd } from '../host/machine.ts';
@@ -69,6 +70,8 @@ export async function runWorker(
     readonly rootPolicy?: string;
     /** What checkpoints jobs. */
     readonly checkpoints?: CheckpointHelper;
+    /** What answers jobs' calls about files at home. */
+    readonly remoteIo?: NativeHelper;
   },
 ): Promise<{ readonly exit: number; readonly message: string }> {
   const { dir } = config;
@@ -114,6 +117,7 @@ export async function runWorker(
       containers,
       groups: machine.groups,
       checkpoints: options.checkpoints,
+      remoteIo: options.remoteIo,
       chirp,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,

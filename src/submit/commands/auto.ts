@@ -48,12 +48,29 @@ function checkpointMistakes(job: JobMaker): void {
     throw job.fault('want_checkpoint', 'Programs in containers cannot be checkpointed.', ['Remove want_checkpoint.']);
 }
 
+/** A program whose calls are answered from home runs in a directory of its own, and is not moved. */
+function remoteMistakes(job: JobMaker): void {
+  const { draft } = job;
+  if (draft.bool('WantRemoteIO') !== true || job.kind.universe !== UNIVERSE.vanilla) return;
+  if (draft.bool('WantCheckpoint') === true)
+    throw job.fault('want_remote_io', 'want_remote_io and want_checkpoint are incompatible.', [
+      'Choose one: what a program has open at home is not part of its checkpoint.',
+    ]);
+  if (draft.string('ShouldTransferFiles') === 'NO')
+    throw job.fault('want_remote_io', 'want_remote_io and should_transfer_files = NO are incompatible.', [
+      'Write should_transfer_files = YES: the job runs in a directory of its own, and reaches the submit directory from there.',
+    ]);
+  if (draft.has('ContainerImage') || draft.has('DockerImage'))
+    throw job.fault('want_remote_io', 'Programs in containers cannot reach files at home.', ['Remove want_remote_io.']);
+}
+
 /** Values that are surely mistakes. */
 export const mistakes: Step = {
   name: '(mistakes)',
   run(job) {
     const { draft } = job;
     checkpointMistakes(job);
+    remoteMistakes(job);
     const user = draft.string('NotifyUser') ?? '';
     if (/^(never|false)$/i.test(user)) {
       job.warn(

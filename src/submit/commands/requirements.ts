@@ -61,6 +61,7 @@ function implied(job: JobMaker, spoken: Mentioned): string[] {
       ? ['TARGET.HasSelfCheckpointTransfers']
       : []),
     ...(job.draft.bool('WantCheckpoint') && !spoken.of('HasCheckpoint') ? CHECKPOINTS : []),
+    ...(job.draft.bool('WantRemoteIO') && !spoken.of('HasRemoteIO') ? ['TARGET.HasRemoteIO'] : []),
     ...cudaClauses(job),
     ...(job.draft.bool('OCUWanted') ? ['TARGET.OCU =?= true'] : []),
   ];

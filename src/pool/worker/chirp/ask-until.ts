@@ -12,15 +12,17 @@ const AGAIN_MS = 200;
 export async function askUntil(
   ask: AskHome,
   run: Run,
-  request: Omit<HomeRequest, 'again'>,
+  request: Omit<HomeRequest, 'again'> & { readonly again?: boolean },
   bytes?: Uint8Array,
+  /** The result if the lease is over before there is an answer. */
+  offline: number = CHIRP_ERROR.offline,
 ): Promise<HomeAnswer> {
   const until = performance.now() + run.record.lease * 1000;
-  for (let again = false; ; again = true) {
+  for (let again = request.again === true; ; again = true) {
     try {
       return await ask(run, { ...request, again }, bytes);
     } catch {
-      if (run.forgotten || performance.now() > until) return { result: CHIRP_ERROR.offline };
+      if (run.forgotten || performance.now() > until) return { result: offline };
       await sleep(AGAIN_MS);
     }
   }

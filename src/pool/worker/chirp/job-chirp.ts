@@ -3,6 +3,7 @@ import { closeSync, fchownSync, lstatSync, openSync, renameSync, rmSync, writeSy
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { HomeAnswer, HomeOp, HomeRequest } from '../../../site/chirp.ts';
+import { REMOTE_OFFLINE } from '../../../site/remote-io.ts';
 import { CHIRP_CONFIG } from '../ad-files.ts';
 import { jobAdOf } from '../job-ad-of.ts';
 import type { Run } from '../run.ts';
@@ -10,7 +11,8 @@ import { type AskHome, askUntil } from './ask-until.ts';
 import { DelayedAttributes } from './delayed.ts';
 import { endSoon, LINGER_MS } from './end-soon.ts';
 import type { Incoming } from './incoming.ts';
-import { ChirpSession } from './session.ts';
+import { runRemoteSession } from '../remote-io/remote-session.ts';
+import { ChirpSession, writeTo } from './session.ts';
 
 /** HTCondor sends delayed updates every 15 minutes at the latest. Milliseconds. */
 const DELAY_MS = 300_000;
@@ -63,6 +65,7 @@ export class JobChirp {
       incoming,
       delayed: this.#delayed,
       ask: (op, words, numbers, bytes) => this.#askUntil(op, words, numbers, bytes, { session: name, n: ++n }),
+      remote: this.#run.record.spec.remoteIo === true ? (lane) => this.#remote(socket, incoming, lane) : undefined,
     });
     const done = session
       .run()
@@ -73,6 +76,22 @@ export class JobChirp {
       });
     this.#sessions.set(socket, done);
     return true;
+  }
+
+  /** Its requests have their own names and numbers, which survive this worker. */
+  #remote(socket: Socket, incoming: Incoming, lane: string): Promise<void> {
+    return runRemoteSession({
+      incoming,
+      write: (bytes) => writeTo(socket, bytes),
+      ask: ({ call, words, numbers, bytes, n, again }) =>
+        askUntil(
+          this.#ask,
+          this.#run,
+          { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${lane}`, n, again },
+          bytes,
+          REMOTE_OFFLINE,
+        ),
+    });
   }
 
   /** The job has ended. Resolves when home knows all that it said. */

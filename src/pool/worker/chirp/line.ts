@@ -47,6 +47,8 @@ const SIGNATURES = {
   whoami: 'd',
   whoareyou: 'sd',
   version: '',
+  /** Ours: from here on the connection, under this name, has requests of gryphus-remote-io. */
+  remote_io: 's',
 } as const satisfies Record<string, string>;
 export type ChirpVerb = keyof typeof SIGNATURES;
 

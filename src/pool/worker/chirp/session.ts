@@ -16,6 +16,8 @@ export interface SessionOptions {
     numbers: readonly number[],
     bytes?: Uint8Array,
   ) => Promise<HomeAnswer>;
+  /** Goes on as a connection of gryphus-remote-io under this name; `undefined` if the job did not ask for that. */
+  readonly remote?: ((name: string) => Promise<void>) | undefined;
   readonly delayed: {
     get(name: string): string | undefined;
     /** A number of `CHIRP_ERROR`, or 0. */
@@ -57,6 +59,11 @@ export class ChirpSession {
       if (line === undefined) return;
       if (line === 'too long') return this.#say({ result: CHIRP_ERROR.tooBig });
       const request = readChirpLine(line);
+      const { remote } = this.#options;
+      if (request?.verb === 'remote_io' && remote) {
+        await this.#say({ result: 0 });
+        return remote(request.words[0] ?? '');
+      }
       await (request ? this.#answer(request) : this.#say({ result: CHIRP_ERROR.invalidRequest }));
     }
   }
@@ -190,11 +197,15 @@ export class ChirpSession {
     return this.#write(Buffer.concat([Buffer.from(`${result}\n`), bytes]));
   }
 
-  async #write(bytes: Buffer): Promise<void> {
-    const { socket } = this.#options;
-    if (socket.destroyed || !socket.writable) return;
-    if (!socket.write(bytes)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined);
+  #write(bytes: Buffer): Promise<void> {
+    return writeTo(this.#options.socket, bytes);
   }
+}
+
+/** Resolves when more may be written. */
+export async function writeTo(socket: Socket, bytes: Buffer): Promise<void> {
+  if (socket.destroyed || !socket.writable) return;
+  if (!socket.write(bytes)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined);
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,262 @@
+#include "attributes.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "paths.h"
+#include "say.h"
+#include "wire.h"
+
+// How long what home said is believed; milliseconds.
+#define BELIEVED 1000
+// After so many questions about names of one directory within that time, all its names are asked for.
+#define MANY 4
+// A directory with more names is not asked for as a whole to know of one.
+#define MOST_NAMES 20000
+#define BUCKETS 65536
+
+struct known {
+  char *path;
+  // Until when they are believed, by the monotonic clock.
+  int64_t until, followed_until, listed_until;
+  int error, followed_error;  // 0, or an errno below 0
+  struct stat status, followed;
+  int64_t asked_since;
+  unsigned asked;
+  bool huge;
+  struct known *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct known *buckets[BUCKETS];
+// What was learned before is not believed.
+static int64_t not_before;
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+// The lock must be held.
+static struct known *known(const char *path) {
+  uint64_t hash = 1469598103934665603u;
+  for (const char *at = path; *at; at++) hash = (hash ^ (unsigned char)*at) * 1099511628211u;
+  struct known **bucket = &buckets[hash % BUCKETS];
+  for (struct known *one = *bucket; one; one = one->next)
+    if (strcmp(one->path, path) == 0) return one;
+  struct known *fresh = allocate(sizeof *fresh);
+  fresh->path = copied(path);
+  fresh->next = *bucket;
+  return *bucket = fresh;
+}
+
+static bool believed(int64_t until, int64_t time) { return until > time && until - BELIEVED >= not_before; }
+
+static void learn(struct known *one, const struct stat *status, int error, int64_t time) {
+  one->error = error;
+  one->until = time + BELIEVED;
+  one->followed_until = 0;
+  if (status) one->status = *status;
+}
+
+// The directory's list was brought: each of its names is known, and all others are not there.
+static void learn_names(const char *path, const uint8_t *bytes, size_t length, int64_t time) {
+  for (size_t at = 0; at + 2 + STATUS_BYTES <= length;) {
+    size_t name = bytes[at] | bytes[at + 1] << 8;
+    if (at + 2 + name + STATUS_BYTES > length) return;
+    char *whole = printed("%s/%.*s", strcmp(path, "/") == 0 ? "" : path, (int)name, (const char *)bytes + at + 2);
+    struct stat status;
+    read_status(bytes + at + 2 + name, STATUS_BYTES, &status);
+    pthread_mutex_lock(&lock);
+    learn(known(whole), &status, 0, time);
+    pthread_mutex_unlock(&lock);
+    free(whole);
+    at += 2 + name + STATUS_BYTES;
+  }
+}
+
+// All names with their states, in pieces; `count`: how many.
+static int fetch_names(const char *path, uint8_t **all, size_t *length, size_t *count, size_t most) {
+  *all = NULL;
+  *length = *count = 0;
+  char *after = copied("");
+  int64_t started = now();
+  for (;;) {
+    struct answer answer = ask(&(struct request){.call = HOME_LIST, .words = {path, after}});
+    free(after);
+    if (answer.result < 0) {
+      free(answer.bytes);
+      free(*all);
+      return answer.result;
+    }
+    *all = realloc(*all, *length + answer.length + 1);
+    if (!*all) fail("no memory is left");
+    if (answer.length) memcpy(*all + *length, answer.bytes, answer.length);
+    after = NULL;
+    for (size_t at = *length, end = *length + answer.length; at + 2 + STATUS_BYTES <= end;) {
+      size_t name = (*all)[at] | (*all)[at + 1] << 8;
+      if (at + 2 + name + STATUS_BYTES > end) break;
+      free(after);
+      after = printed("%.*s", (int)name, (char *)*all + at + 2);
+      at += 2 + name + STATUS_BYTES;
+      *count += 1;
+    }
+    learn_names(path, *all + *length, answer.length, started);
+    *length += answer.length;
+    free(answer.bytes);
+    // The result says whether there are more.
+    if (answer.result == 0 || !after || *count > most) break;
+  }
+  bool whole = *count <= most;
+  free(after);
+  pthread_mutex_lock(&lock);
+  struct known *directory = known(path);
+  directory->huge = !whole;
+  if (whole) directory->listed_until = started + BELIEVED;
+  pthread_mutex_unlock(&lock);
+  return 0;
+}
+
+// Whether it is better to ask for all names of the directory.
+static bool asks_often(struct known *directory, int64_t time) {
+  if (time - directory->asked_since > BELIEVED) {
+    directory->asked_since = time;
+    directory->asked = 0;
+  }
+  return ++directory->asked > MANY && !directory->huge;
+}
+
+static int ask_status(const char *path, bool follow, struct stat *status) {
+  struct answer answer = ask(&(struct request){.call = HOME_STAT, .words = {path}, .numbers = {follow}});
+  int error = answer.result < 0 ? (int)answer.result : read_status(answer.bytes, answer.length, status) ? 0 : -EIO;
+  free(answer.bytes);
+  return error;
+}
+
+static int attributes_of_name(const char *path, struct stat *status) {
+  if (strlen(strrchr(path, '/') + 1) > NAME_MAX) return -ENAMETOOLONG;
+  char *parent = parent_of(path);
+  for (int turn = 0;; turn++) {
+    int64_t time = now();
+    pthread_mutex_lock(&lock);
+    struct known *one = known(path), *directory = known(parent);
+    int error = one->error;
+    if (believed(one->until, time)) {
+      *status = one->status;
+    } else if (is_home(parent) && believed(directory->listed_until, time)) {
+      error = -ENOENT;
+    } else if (turn == 0 && is_home(parent) && asks_often(directory, time)) {
+      pthread_mutex_unlock(&lock);
+      uint8_t *all;
+      size_t length, count;
+      // If the directory cannot be listed, the name is asked for.
+      if (fetch_names(parent, &all, &length, &count, MOST_NAMES) == 0) free(all);
+      continue;
+    } else {
+      pthread_mutex_unlock(&lock);
+      error = ask_status(path, false, status);
+      pthread_mutex_lock(&lock);
+      learn(known(path), error ? NULL : status, error, time);
+    }
+    pthread_mutex_unlock(&lock);
+    free(parent);
+    return error;
+  }
+}
+
+int attributes(const char *path, bool follow, struct stat *status) {
+  int error = attributes_of_name(path, status);
+  if (error || !follow || !S_ISLNK(status->st_mode)) return error;
+  int64_t time = now();
+  pthread_mutex_lock(&lock);
+  struct known *one = known(path);
+  bool good = believed(one->followed_until, time);
+  if (good) {
+    *status = one->followed;
+    error = one->followed_error;
+  }
+  pthread_mutex_unlock(&lock);
+  if (good) return error;
+  error = ask_status(path, true, status);
+  pthread_mutex_lock(&lock);
+  one->followed_error = error;
+  one->followed = *status;
+  one->followed_until = time + BELIEVED;
+  pthread_mutex_unlock(&lock);
+  return error;
+}
+
+void note_status(const char *path, const struct stat *status) {
+  pthread_mutex_lock(&lock);
+  struct known *one = known(path);
+  // What is known of a link is not what is known of its target.
+  if (believed(one->until, now()) && one->error == 0 && S_ISLNK(one->status.st_mode)) one->followed_until = 0;
+  else learn(one, status, 0, now());
+  pthread_mutex_unlock(&lock);
+}
+
+void note_absence(const char *path) {
+  pthread_mutex_lock(&lock);
+  learn(known(path), NULL, -ENOENT, now());
+  pthread_mutex_unlock(&lock);
+}
+
+void forget_name(const char *path) {
+  char *parent = parent_of(path);
+  pthread_mutex_lock(&lock);
+  known(path)->until = 0;
+  known(parent)->listed_until = known(parent)->until = 0;
+  pthread_mutex_unlock(&lock);
+  free(parent);
+}
+
+void forget_all(void) {
+  pthread_mutex_lock(&lock);
+  not_before = now() + 1;
+  pthread_mutex_unlock(&lock);
+}
+
+static size_t add_record(unsigned char *to, size_t offset, const char *name, size_t length, uint64_t ino, int kind) {
+  // struct linux_dirent64: d_ino, d_off, d_reclen, d_type, d_name; a multiple of 8 bytes.
+  size_t size = (19 + length + 1 + 7) / 8 * 8;
+  int64_t next = offset + size;
+  memset(to, 0, size);
+  memcpy(to, &ino, 8);
+  memcpy(to + 8, &next, 8);
+  memcpy(to + 16, &(uint16_t){size}, 2);
+  to[18] = kind;
+  memcpy(to + 19, name, length);
+  return size;
+}
+
+int list_directory(const char *path, unsigned char **records, size_t *length) {
+  uint8_t *all;
+  size_t bytes, count, used = 0;
+  int error = fetch_names(path, &all, &bytes, &count, SIZE_MAX);
+  if (error) return error;
+  unsigned char *made = allocate(2 * 32 + bytes + count * 32);
+  struct stat self;
+  uint64_t ino = attributes(path, true, &self) == 0 ? self.st_ino : 1;
+  used += add_record(made + used, used, ".", 1, ino, DT_DIR);
+  used += add_record(made + used, used, "..", 2, 1, DT_DIR);
+  for (size_t at = 0; at + 2 + STATUS_BYTES <= bytes;) {
+    size_t name = all[at] | all[at + 1] << 8;
+    if (at + 2 + name + STATUS_BYTES > bytes) break;
+    struct stat status;
+    read_status(all + at + 2 + name, STATUS_BYTES, &status);
+    used += add_record(made + used, used, (char *)all + at + 2, name, status.st_ino, IFTODT(status.st_mode));
+    at += 2 + name + STATUS_BYTES;
+  }
+  free(all);
+  *records = made;
+  *length = used;
+  return 0;
+}

@@ -1,0 +1,107 @@
+// gryphus-remote-io: a program's files at home, without a change of the program. docs/remote-io.md explains how it works.
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "content.h"
+#include "filter.h"
+#include "objects.h"
+#include "paths.h"
+#include "probe.h"
+#include "say.h"
+#include "supervise.h"
+#include "wire.h"
+
+static const char USAGE[] =
+    "gryphus-remote-io run --config FILE --cache DIR PROGRAM [ARGUMENT]…\n"
+    "                  start a program whose calls about files at home are answered from there\n"
+    "gryphus-remote-io probe   try it on this machine\n";
+
+// The exit status of a program that succeeded, though not all that it wrote could be brought home (EX_IOERR).
+#define NOT_WRITTEN 74
+#define CANNOT_START 127
+
+static _Noreturn void usage(void) {
+  fputs(USAGE, stderr);
+  exit(2);
+}
+
+static _Noreturn void start(char **words, int socket, const sigset_t *mask) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int listener = install_filter();
+  if (listener < 0) {
+    fprintf(stderr, "gryphus-remote-io: %s\n", why_no_filter(errno));
+    _exit(CANNOT_START);
+  }
+  send_descriptor(socket, listener);
+  close(listener);
+  close(socket);
+  sigprocmask(SIG_SETMASK, mask, NULL);
+  execvp(words[0], words);
+  fprintf(stderr, "gryphus-remote-io: %s cannot be started: %s\n", words[0], strerror(errno));
+  _exit(CANNOT_START);
+}
+
+// Ends as the program did.
+static _Noreturn void end_as(int status, bool written) {
+  if (WIFEXITED(status)) _exit(WEXITSTATUS(status) == 0 && !written ? NOT_WRITTEN : WEXITSTATUS(status));
+  int number = WTERMSIG(status);
+  sigset_t all;
+  // The core, if there is one, is the program's.
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+  signal(number, SIG_DFL);
+  sigfillset(&all);
+  raise(number);
+  sigprocmask(SIG_UNBLOCK, &all, NULL);
+  _exit(128 + number);
+}
+
+static int run(char **words) {
+  const char *config = NULL, *cache = NULL;
+  for (; words[0] && strncmp(words[0], "--", 2) == 0; words += 2) {
+    if (words[0][2] == 0) {
+      words++;
+      break;
+    }
+    if (!words[1]) usage();
+    if (strcmp(words[0], "--config") == 0) config = words[1];
+    else if (strcmp(words[0], "--cache") == 0) cache = words[1];
+    else usage();
+  }
+  if (!words[0] || !config || !cache) usage();
+  // Signals are for the program. We go on until it has ended, and what it wrote is at home.
+  sigset_t all, before;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &before);
+  if (mkdir(cache, 0700) && errno != EEXIST) fail_errno("%s", cache);
+  open_cache(cache);
+  open_wire(config);
+  learn_roots();
+  int pair[2], status;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) fail_errno("no socket");
+  pid_t child = fork();
+  if (child < 0) fail_errno("no process can be started");
+  if (child == 0) start(words, pair[1], &before);
+  close(pair[1]);
+  int listener = receive_descriptor(pair[0]);
+  close(pair[0]);
+  if (listener >= 0) supervise(listener);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR);
+  end_as(status, write_back_all());
+}
+
+int main(int count, char **words) {
+  if (count < 2) usage();
+  if (strcmp(words[1], "probe") == 0) return probe();
+  if (strcmp(words[1], "run") == 0) return run(words + 2);
+  usage();
+}

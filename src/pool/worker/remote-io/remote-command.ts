@@ -1,0 +1,42 @@
+import { chownSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { GryphusError } from '../../../errors.ts';
+import { REMOTE_IO_DIR } from '../../../staging/asked-for.ts';
+import type { NativeHelper } from '../../host/remote-io-helper.ts';
+import { CHIRP_CONFIG } from '../ad-files.ts';
+import { AttemptDir } from '../attempt-dir.ts';
+import type { PlacedJob } from '../job-script.ts';
+import { jobAdOf } from '../job-ad-of.ts';
+import type { Run } from '../run.ts';
+import { readString } from '../../../job/values.ts';
+
+/** The command that starts a job whose calls about files at home are answered from there (`want_remote_io`). */
+export function withRemoteIo(run: Run, placed: PlacedJob, helper: NativeHelper | undefined): PlacedJob {
+  const { dir, record } = run;
+  if (record.spec.remoteIo !== true) return placed;
+  if (helper?.program === undefined || placed.chirp !== true || !(dir instanceof AttemptDir))
+    throw new GryphusError('output-missing', 'its worker has no working gryphus-remote-io');
+  if (record.spec.container) throw new GryphusError('output-missing', 'want_remote_io does not work in a container');
+  const cache = join(dir.work, REMOTE_IO_DIR);
+  if (!existsSync(cache)) mkdirSync(cache, { mode: 0o700 });
+  let program = helper.program;
+  if (record.user) {
+    // Its account need not be able to reach ours.
+    program = join(cache, 'gryphus-remote-io');
+    copyFileSync(helper.program, program);
+    for (const path of [program, cache]) chownSync(path, record.user.uid, record.user.gid);
+  }
+  const ad = jobAdOf(run);
+  const iwd = readString({ get: (name) => ad[name] ?? undefined }, 'Iwd');
+  const command = [
+    program,
+    'run',
+    '--config',
+    join(dir.work, CHIRP_CONFIG),
+    '--cache',
+    cache,
+    '--',
+    ...(placed.command ?? [placed.program, ...record.spec.args]),
+  ];
+  return { ...placed, command, ...(iwd === undefined ? {} : { submitDir: iwd }) };
+}

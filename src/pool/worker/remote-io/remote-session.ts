@@ -1,0 +1,29 @@
+import { constants } from 'node:os';
+import type { HomeAnswer } from '../../../site/chirp.ts';
+import type { Incoming } from '../chirp/incoming.ts';
+import { LONGEST_REQUEST, readRemoteRequest, REMOTE_HEAD, remoteAnswer, type RemoteRequest } from './frames.ts';
+
+/** A connection of a job's gryphus-remote-io, from its name on. */
+export interface RemoteSessionOptions {
+  readonly incoming: Incoming;
+  /** Asks the job's home, and waits for it while it is away. */
+  readonly ask: (request: RemoteRequest) => Promise<HomeAnswer>;
+  readonly write: (bytes: Buffer) => Promise<void>;
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Answers its requests, one after another, until it ends the connection or sends what is not a request. */
+export async function runRemoteSession({ incoming, ask, write }: RemoteSessionOptions): Promise<void> {
+  for (;;) {
+    const head = await incoming.bytes(REMOTE_HEAD);
+    if (head.length < REMOTE_HEAD) return;
+    const length = head.readUInt32LE(0);
+    if (length > LONGEST_REQUEST) return;
+    const frame = await incoming.bytes(length);
+    if (frame.length < length) return;
+    const request = readRemoteRequest(frame);
+    const { result, bytes = EMPTY } = request ? await ask(request) : { result: -constants.errno.EILSEQ };
+    await write(remoteAnswer(result, bytes));
+  }
+}
