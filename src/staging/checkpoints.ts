@@ -1,8 +1,11 @@
 import { constants, existsSync } from 'node:fs';
 import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { GryphusError } from '../errors.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import type { FetchedFile } from '../site/contract.ts';
+import { CHECKPOINT_IMAGE } from './asked-for.ts';
+import { completeImage, imageIn } from './image.ts';
 import { makeParents, unplaceable, within } from './place.ts';
 
 type Stream = 'stdout' | 'stderr';
@@ -45,10 +48,13 @@ export class Checkpoints {
         if (written) await copyFile(await this.joined(id, attempt, stream, written.path), join(fresh, stream));
       }
       const before = await this.#before(id, attempt);
+      const image = imageIn(join(saved, CHECKPOINT_IMAGE));
+      // Its worker sends only what has changed since the image that it was given.
+      if (existsSync(image)) completeImage(image, before && imageIn(join(before, 'files', CHECKPOINT_IMAGE)));
       await rename(fresh, to);
       if (before !== undefined) await rm(before, { recursive: true, force: true });
     } catch (thrown) {
-      throw unplaceable(to, thrown);
+      throw thrown instanceof GryphusError ? thrown : unplaceable(to, thrown);
     }
   }
 
