@@ -126,26 +126,54 @@ static bool is_zero(const unsigned char *page) {
   return memcmp(page, zeros, PAGE) == 0;
 }
 
-static void write_run(uint64_t address, const unsigned char *bytes, size_t length) {
-  if (length == 0) return;
-  struct image_pages pages = {.address = address, .bytes = length};
-  writer_section(SECTION_PAGES, sizeof pages + length);
-  writer_add(&pages, sizeof pages);
-  writer_add(bytes, length);
+// Pages on their way into the image: as many blocks as are written at once.
+static struct {
+  unsigned char bytes[BATCH * BLOCK];
+  size_t held;
+  struct piece pieces[BATCH];
+  struct image_pages pages[BATCH];
+  size_t count;
+} batch;
+// What has been written of a process.
+static struct {
+  struct image_pages *pages;
+  size_t count;
+} written;
+
+static void flush_pages(void) {
+  struct image_block blocks[BATCH];
+  writer_blocks(batch.pieces, batch.count, blocks);
+  for (size_t i = 0; i < batch.count; i++) {
+    written.pages = grown(written.pages, written.count, sizeof *written.pages);
+    batch.pages[i].block = blocks[i];
+    written.pages[written.count++] = batch.pages[i];
+  }
+  batch.held = batch.count = 0;
 }
 
-// Writes some pages that are in memory, without those that are zero. Pages that nobody can read are left out.
+static void add_run(uint64_t address, const unsigned char *bytes, size_t length) {
+  if (length == 0) return;
+  batch.pieces[batch.count] = (struct piece){bytes, length};
+  batch.pages[batch.count++] = (struct image_pages){.address = address};
+}
+
+// Adds some pages that are in memory, without those that are zero. Pages that nobody can read are left out. No block
+// goes beyond a multiple of its size, so that the next image finds the same blocks.
 static void write_range(const struct found_process *process, uint64_t address, size_t pages) {
-  static unsigned char buffer[256 * PAGE];
   while (pages > 0) {
-    size_t some = pages < 256 ? pages : 256;
+    size_t some = (BLOCK - address % BLOCK) / PAGE;
+    if (some > pages) some = pages;
+    // Each may be a run of its own.
+    if (batch.held + BLOCK > sizeof batch.bytes || batch.count + BLOCK / PAGE > BATCH) flush_pages();
+    unsigned char *buffer = batch.bytes + batch.held;
     ssize_t got = pread(process->traced.memory, buffer, some * PAGE, (off_t)address);
     size_t whole = got < 0 ? 0 : (size_t)got / PAGE;
     for (size_t i = 0, from = 0; i <= whole; i++) {
       if (i < whole && !is_zero(buffer + i * PAGE)) continue;
-      write_run(address + from * PAGE, buffer + from * PAGE, (i - from) * PAGE);
+      add_run(address + from * PAGE, buffer + from * PAGE, (i - from) * PAGE);
       from = i + 1;
     }
+    batch.held += whole * PAGE;
     // After a page that cannot be read comes the next.
     if (whole < some) whole++;
     address += whole * PAGE;
@@ -195,6 +223,12 @@ static void write_maps(const struct found_process *process) {
     write_pages(process, map, pagemap, map->inode == 0 && kind != MAP_OF_SHARED);
   }
   close(pagemap);
+  flush_pages();
+  writer_section(SECTION_PAGES, written.count * sizeof *written.pages);
+  writer_add(written.pages, written.count * sizeof *written.pages);
+  free(written.pages);
+  written.pages = NULL;
+  written.count = 0;
 }
 
 // --- What is open ---
@@ -225,6 +259,18 @@ static unsigned char *pipe_content(const char *path, const struct proc_fd *fd, u
   return content;
 }
 
+static struct image_block *pipe_blocks(const char *path, const struct proc_fd *fd, struct image_description *is,
+                                       size_t *count) {
+  unsigned char *content = pipe_content(path, fd, &is->size, &is->content_bytes);
+  struct image_block *blocks = allocate((is->content_bytes / BLOCK + 1) * sizeof *blocks);
+  for (uint64_t done = 0; done < is->content_bytes; done += BLOCK) {
+    uint64_t rest = is->content_bytes - done;
+    writer_blocks(&(struct piece){content + done, rest < BLOCK ? rest : BLOCK}, 1, &blocks[(*count)++]);
+  }
+  free(content);
+  return blocks;
+}
+
 static void write_description(const struct found_description *one) {
   const struct found_process *process = &current->processes[one->process];
   const struct proc_fd *fd = &process->fds[one->fd];
@@ -236,31 +282,24 @@ static void write_description(const struct found_description *one) {
                                  .size = (uint64_t)fd->found.st_size,
                                  .path_bytes = strlen(one->path)};
   is.modified = (int64_t)fd->found.st_mtim.tv_sec * 1000000000 + fd->found.st_mtim.tv_nsec;
-  unsigned char *content = NULL;
-  uint64_t bytes = 0;
-  int file = -1;
+  struct image_block *blocks = NULL;
+  size_t count = 0;
   if (one->kind == OPEN_PIPE) {
     is.position = 0;
     is.pipe = fd->found.st_ino;
-    if ((fd->flags & O_ACCMODE) == O_RDONLY) content = pipe_content(path, fd, &is.size, &bytes);
+    if ((fd->flags & O_ACCMODE) == O_RDONLY) blocks = pipe_blocks(path, fd, &is, &count);
   } else if (one->kind == OPEN_UNLINKED) {
-    file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) fail_errno("file descriptor %d, an unlinked file, cannot be read", fd->fd);
-    bytes = is.size;
+    blocks = write_file_blocks(file, fd->path, is.size, &count);
+    is.content_bytes = is.size;
+    close(file);
   }
-  writer_section(SECTION_DESCRIPTION, sizeof is + is.path_bytes + bytes);
+  writer_section(SECTION_DESCRIPTION, sizeof is + is.path_bytes + count * sizeof *blocks);
   writer_add(&is, sizeof is);
   writer_add(one->path, is.path_bytes);
-  if (content) writer_add(content, bytes);
-  free(content);
-  static char buffer[1 << 16];
-  for (uint64_t done = 0; file >= 0 && done < bytes;) {
-    ssize_t got = pread(file, buffer, sizeof buffer, (off_t)done);
-    if (got <= 0) fail("an unlinked file changed while it was read");
-    writer_add(buffer, (size_t)got);
-    done += (uint64_t)got;
-  }
-  if (file >= 0) close(file);
+  writer_add(blocks, count * sizeof *blocks);
+  free(blocks);
 }
 
 // --- The whole ---
@@ -337,8 +376,6 @@ static void write_job(const struct told *told) {
   struct image_job is = {.processes = (uint32_t)current->process_count,
                          .descriptions = (uint32_t)current->description_count,
                          .xsave_bytes = told->threads[0].xsave_bytes};
-  is.stdout_bytes = stream_bytes(1);
-  is.stderr_bytes = stream_bytes(2);
   const struct found_process *first = &current->processes[0];
   for (size_t i = 0; i < first->map_count; i++) {
     const struct proc_map *map = &first->maps[i];
@@ -351,6 +388,11 @@ static void write_job(const struct told *told) {
     free(code);
   }
   write_text_section(SECTION_JOB, &is, sizeof is, current->request->sandbox);
+}
+
+static void let_go(const struct job *job) {
+  for (size_t i = 0; i < job->process_count; i++)
+    for (size_t k = 0; k < job->processes[i].thread_count; k++) ptrace(PTRACE_DETACH, job->processes[i].threads[k], 0, 0);
 }
 
 // A whole image is there, or the job goes on as if nothing had happened.
@@ -366,12 +408,15 @@ uint64_t dump_job(const struct request *request) {
     told[i].xsaves = allocate(process->thread_count * sizeof *told[i].xsaves);
     ask_process(process, &told[i]);
   }
-  writer_open(request->to);
+  uint64_t lengths[] = {stream_bytes(1), stream_bytes(2)};
+  writer_open(request->to, request->base ? request->base : request->to);
   write_job(&told[0]);
   write_files(request);
   for (size_t i = 0; i < job->description_count; i++) write_description(&job->descriptions[i]);
   for (size_t i = 0; i < job->process_count; i++) write_process(&job->processes[i], &told[i]);
-  uint64_t bytes = writer_close();
+  // What is in the image cannot change any more, while the disk takes its time.
+  if (!request->kill) let_go(job);
+  uint64_t bytes = writer_close(lengths[0], lengths[1]);
   // Nobody may see the first of them end.
   for (size_t i = job->process_count; request->kill && i-- > 0;) kill(job->processes[i].pid, SIGKILL);
   return bytes;

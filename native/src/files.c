@@ -22,25 +22,46 @@ static bool is_among(const char *name, const char *const *names, size_t count) {
   return false;
 }
 
-static void write_entry(uint32_t kind, const char *name, const struct stat *found, uint64_t content) {
+static void write_entry(uint32_t kind, const char *name, const struct stat *found, uint64_t content, const void *added,
+                        size_t added_bytes) {
   struct image_file file = {.kind = kind,
                             .mode = found->st_mode & 07777,
                             .modified = modified(found),
                             .name_bytes = strlen(name),
                             .content_bytes = content};
-  writer_section(SECTION_FILE, sizeof file + file.name_bytes + content);
+  writer_section(SECTION_FILE, sizeof file + file.name_bytes + added_bytes);
   writer_add(&file, sizeof file);
   writer_add(name, file.name_bytes);
+  writer_add(added, added_bytes);
 }
 
-static void write_content(int file, const char *name, uint64_t bytes) {
-  static char buffer[1 << 20];
-  while (bytes > 0) {
-    ssize_t got = read(file, buffer, bytes < sizeof buffer ? bytes : sizeof buffer);
-    if (got <= 0) fail("the file %s changed while it was read", name);
-    writer_add(buffer, (size_t)got);
-    bytes -= (uint64_t)got;
+struct image_block *write_file_blocks(int file, const char *name, uint64_t bytes, size_t *count) {
+  static unsigned char buffer[BATCH * BLOCK];
+  struct image_block *blocks = allocate((bytes / BLOCK + 1) * sizeof *blocks);
+  *count = 0;
+  for (uint64_t done = 0; done < bytes;) {
+    uint64_t wanted = bytes - done < sizeof buffer ? bytes - done : sizeof buffer, held = 0;
+    while (held < wanted) {
+      ssize_t got = pread(file, buffer + held, wanted - held, (off_t)(done + held));
+      if (got <= 0) fail("the file %s changed while it was read", name);
+      held += (uint64_t)got;
+    }
+    struct piece pieces[BATCH];
+    size_t some = 0;
+    for (uint64_t at = 0; at < held; at += BLOCK)
+      pieces[some++] = (struct piece){buffer + at, held - at < BLOCK ? held - at : BLOCK};
+    writer_blocks(pieces, some, blocks + *count);
+    *count += some;
+    done += held;
   }
+  return blocks;
+}
+
+static void write_regular(int file, const char *name, const struct stat *found) {
+  size_t count;
+  struct image_block *blocks = write_file_blocks(file, name, (uint64_t)found->st_size, &count);
+  write_entry('f', name, found, (uint64_t)found->st_size, blocks, count * sizeof *blocks);
+  free(blocks);
 }
 
 static void write_directory(int directory, const char *above, const char *const *skip, size_t skips) {
@@ -56,21 +77,19 @@ static void write_directory(int directory, const char *above, const char *const 
       char target[4096];
       ssize_t length = readlinkat(directory, last, target, sizeof target);
       if (length <= 0) fail_errno("the link %s cannot be read", name);
-      write_entry('l', name, &found, (uint64_t)length);
-      writer_add(target, (size_t)length);
+      write_entry('l', name, &found, (uint64_t)length, target, (size_t)length);
     } else if (S_ISDIR(found.st_mode)) {
       int below = openat(directory, last, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
       if (below < 0) fail_errno("the directory %s cannot be read", name);
-      write_entry('d', name, &found, 0);
+      write_entry('d', name, &found, 0, NULL, 0);
       write_directory(below, name, NULL, 0);
     } else if (S_ISREG(found.st_mode)) {
       int file = openat(directory, last, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
       if (file < 0 || fstat(file, &found)) fail_errno("the file %s cannot be read", name);
-      write_entry('f', name, &found, (uint64_t)found.st_size);
-      write_content(file, name, (uint64_t)found.st_size);
+      write_regular(file, name, &found);
       close(file);
     } else if (S_ISFIFO(found.st_mode)) {
-      write_entry('p', name, &found, 0);
+      write_entry('p', name, &found, 0, NULL, 0);
     }
     free(name);
   }
@@ -113,16 +132,7 @@ static int parent_of(int sandbox, const char *name, const char **last) {
   return at;
 }
 
-static void restore_content(int file, const struct read_file *one) {
-  for (uint64_t done = 0; done < one->file.content_bytes;) {
-    ssize_t some = write(file, one->content + done, one->file.content_bytes - done);
-    if (some < 0 && errno == EINTR) continue;
-    if (some <= 0) fail_errno("the file %s cannot be written", one->name);
-    done += (uint64_t)some;
-  }
-}
-
-static void restore_one(int sandbox, const struct read_file *one) {
+static void restore_one(const struct image *image, int sandbox, const struct read_file *one) {
   const char *last;
   int parent = parent_of(sandbox, one->name, &last);
   mode_t mode = one->file.mode;
@@ -132,12 +142,11 @@ static void restore_one(int sandbox, const struct read_file *one) {
   } else if (one->file.kind == 'p') {
     failed = mkfifoat(parent, last, 0600) || fchmodat(parent, last, mode, 0);
   } else if (one->file.kind == 'l') {
-    failed = symlinkat((const char *)one->content, parent, last);
+    failed = symlinkat(one->target, parent, last);
   } else {
     int file = openat(parent, last, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file >= 0) {
-      restore_content(file, one);
-      failed = fchmod(file, mode);
+      failed = !write_content_to(file, image, &one->content) || fchmod(file, mode);
       close(file);
     }
   }
@@ -165,6 +174,6 @@ void restore_files(const struct image *image, int sandbox, const char *const *ke
   if (directory < 0) fail_errno("the sandbox cannot be read");
   empty(directory, keep, keeps);
   umask(0);
-  for (size_t i = 0; i < image->file_count; i++) restore_one(sandbox, &image->files[i]);
-  for (size_t i = image->file_count; i-- > 0;) restore_time(sandbox, &image->files[i]);
+  for (size_t i = 0; i < image->file_count; i++) restore_one(image, sandbox, &image->sandbox_files[i]);
+  for (size_t i = image->file_count; i-- > 0;) restore_time(sandbox, &image->sandbox_files[i]);
 }

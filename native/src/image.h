@@ -1,4 +1,6 @@
-// The format of an image: a header, then sections. All numbers are little endian; all sizes are in bytes.
+// The format of an image: a header, the blocks of its content, and the sections, which say where each block belongs. All
+// numbers are little endian; all sizes are in bytes. A block that an earlier image has is not written again: the image
+// names that file as one of its bases, which are beside it as NAME.ID.
 #ifndef IMAGE_H
 #define IMAGE_H
 
@@ -8,20 +10,40 @@
 #include <sys/user.h>
 
 #define IMAGE_MAGIC "GRYCKPT\n"
-#define IMAGE_VERSION 1
+#define IMAGE_VERSION 2
 #define IMAGE_X86_64 62
 
 #define PAGE 4096UL
 #define USER_END 0x7ffffffff000UL
+#define BLOCK (64UL << 10)
+#define MOST_BASES 8
 
-// The header is written last: a file without it is no image.
+struct image_base {
+  uint64_t id;
+  uint64_t bytes;  // of the file
+};
+
+// The header is written last: a file without it is no image. Its fields are also read by src/pool/host/image.ts.
 struct image_header {
   char magic[8];
   uint32_t version;
   uint32_t machine;
-  uint64_t body;
-  uint64_t hash;
-  uint64_t spare[4];
+  uint64_t id;  // a checksum of the sections, and of this header with an id of 0
+  uint64_t sections_at, sections_bytes;
+  uint64_t stdout_bytes, stderr_bytes;  // what had been written to them
+  uint32_t base_count;
+  uint32_t zero;
+  struct image_base bases[MOST_BASES];
+};
+
+// A piece of content.
+struct image_block {
+  uint64_t hash[2];
+  uint64_t at;      // in its file
+  uint32_t bytes;   // at most BLOCK
+  uint32_t stored;  // the same: it is not compressed
+  uint32_t file;    // 0: this one; n: the nth base
+  uint32_t zero;
 };
 
 // A section starts at a multiple of 8; its content has `length` bytes: a fixed structure, then what the kind adds.
@@ -33,14 +55,14 @@ struct section {
 
 enum section_kind {
   SECTION_JOB = 1,      // struct image_job, the sandbox's path
-  SECTION_FILE,         // struct image_file, its name, its content or the target of a link
-  SECTION_DESCRIPTION,  // struct image_description, its path, the content if it is unlinked or a pipe
+  SECTION_FILE,         // struct image_file, its name, the blocks of its content or the target of a link
+  SECTION_DESCRIPTION,  // struct image_description, its path, the blocks of the content if it is unlinked or a pipe
   SECTION_PROCESS,      // struct image_process, its working directory, its program; what follows belongs to it
   SECTION_FD,           // struct image_fd
   SECTION_THREAD,       // struct image_thread, its extended state
   SECTION_SIGNAL,       // struct image_signal
   SECTION_MAP,          // struct image_map, the path of a shared file
-  SECTION_PAGES,        // struct image_pages, the pages
+  SECTION_PAGES,        // struct image_pages, any number
   SECTION_END,
 };
 
@@ -50,7 +72,6 @@ struct image_job {
   uint64_t vdso_bytes;
   uint64_t vdso_hash;
   uint64_t xsave_bytes;
-  uint64_t stdout_bytes, stderr_bytes;  // what had been written to them
 };
 
 struct image_file {
@@ -81,6 +102,7 @@ struct image_description {
   int64_t modified;  // nanoseconds; of a file elsewhere, which must not have changed
   uint64_t pipe;
   uint64_t path_bytes;
+  uint64_t content_bytes;
 };
 
 struct image_action {
@@ -153,13 +175,16 @@ struct image_map {
   uint32_t kind;
 };
 
+// Pages that are not zero, in one block.
 struct image_pages {
   uint64_t address;
-  uint64_t bytes;
+  struct image_block block;
 };
 
 // The checksum of what follows a header: not against forgery, but against any damage.
 uint64_t hash_start(void);
 uint64_t hash_more(uint64_t hash, const void *bytes, size_t length);
+// By which blocks are known to be the same: 128 bits.
+void hash_block(const void *bytes, size_t length, uint64_t hash[2]);
 
 #endif

@@ -12,6 +12,7 @@ struct request {
   pid_t pid;
   bool below;  // the job is the child of `pid`, and may have been restored before
   const char *sandbox, *to;
+  const char *base;  // an image that it may go on from; NULL: the one before it, if there is one
   const char *streams[3];  // the files of its standard input, output and error; NULL: none
   const char **skip;       // names at the top of the sandbox that are not the job's
   size_t skips;
@@ -57,7 +58,7 @@ enum map_kind map_kind(const struct request *request, const struct proc_map *map
 void check_job(struct job *job);
 void refuse(struct job *job, const struct found_process *process, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-// Returns the size of the image.
+// Returns the size of the image without its bases.
 uint64_t dump_job(const struct request *request);
 
 #endif

@@ -16,7 +16,7 @@
 
 static const char USAGE[] =
     "gryphus-helper dump (--pid P | --below P) --sandbox DIR --to FILE [--stdin FILE] [--stdout FILE] [--stderr FILE]\n"
-    "               [--skip NAME]… [--kill]   write the image of a process and all that it started\n"
+    "               [--skip NAME]… [--base IMAGE] [--kill]   write the image of a process and all that it started\n"
     "gryphus-helper check (the same options but --to and --kill)   say what cannot be carried\n"
     "gryphus-helper restore --from FILE --sandbox DIR [--skip NAME]… [--report FILE] [--environment NAME=VALUE]\n"
     "               go on from an image, with the streams that it is given\n"
@@ -53,6 +53,8 @@ static struct request options(char **words, const char **from) {
       request.sandbox = absolute(value);
     } else if (strcmp(word, "--to") == 0) {
       request.to = value;
+    } else if (strcmp(word, "--base") == 0) {
+      request.base = value;
     } else if (strcmp(word, "--from") == 0) {
       *from = value;
     } else if (strcmp(word, "--stdin") == 0) {
@@ -78,13 +80,13 @@ static struct request options(char **words, const char **from) {
 
 static int inspect(const char *path) {
   const struct image *image = read_image(path);
-  printf("%lu bytes, %zu processes, %zu files, sandbox %s\n", image->bytes, image->process_count, image->file_count,
-         image->sandbox);
-  printf("standard output had %lu bytes, standard error %lu\n", image->job.stdout_bytes, image->job.stderr_bytes);
+  printf("%lu bytes, %u bases, %zu processes, %zu files, sandbox %s\n", image->bytes, image->header.base_count,
+         image->process_count, image->file_count, image->sandbox);
+  printf("standard output had %lu bytes, standard error %lu\n", image->header.stdout_bytes, image->header.stderr_bytes);
   for (size_t i = 0; i < image->process_count; i++) {
     const struct read_process *process = &image->processes[i];
     uint64_t memory = 0;
-    for (size_t k = 0; k < process->page_count; k++) memory += process->pages[k].pages.bytes;
+    for (size_t k = 0; k < process->page_count; k++) memory += process->pages[k].block.bytes;
     printf("process %d (%s): %zu threads, %lu KB of memory in %zu maps, %zu descriptors\n", process->process.pid,
            process->threads[0].thread.name, process->thread_count, memory / 1024, process->map_count, process->fd_count);
   }

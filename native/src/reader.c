@@ -1,17 +1,20 @@
 #include "reader.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lz.h"
 #include "say.h"
 
 #define MOST_PROCESSES 1024
 #define MOST_XSAVE (1 << 20)
 #define LAST_FD (1 << 20)
 
+// Of the file that is being read.
 static const char *image_path;
 
 static _Noreturn void damaged(const char *what) { fail("%s is not a whole image: %s", image_path, what); }
@@ -57,6 +60,28 @@ bool is_below(const char *name) {
 // A place in the sandbox, "." for the sandbox itself, or an absolute path.
 static bool is_place(const char *path) { return *path == '/' || strcmp(path, ".") == 0 || is_below(path); }
 
+static bool is_block(const struct image *image, const struct image_block *block) {
+  const struct image_header *header = &image->header;
+  if (block->file > header->base_count || block->bytes == 0 || block->bytes > BLOCK) return false;
+  if (block->stored == 0 || block->stored > block->bytes) return false;
+  uint64_t end = block->file == 0 ? header->sections_at : header->bases[block->file - 1].bytes;
+  return block->at >= sizeof *header && block->at <= end && block->stored <= end - block->at;
+}
+
+// The rest of a section: blocks.
+static struct content take_blocks(const struct image *image, struct rest *rest, uint64_t bytes) {
+  struct content content = {.bytes = bytes, .count = rest->length / sizeof *content.blocks};
+  content.blocks = allocate(content.count * sizeof *content.blocks);
+  take_into(rest, content.blocks, content.count * sizeof *content.blocks);
+  uint64_t sum = 0;
+  for (size_t i = 0; i < content.count; i++) {
+    if (!is_block(image, &content.blocks[i])) damaged("a block has no place");
+    sum += content.blocks[i].bytes;
+  }
+  if (sum != bytes || rest->length != 0) damaged("content is missing");
+  return content;
+}
+
 static void read_job(struct image *image, struct rest rest) {
   if (image->sandbox) damaged("it begins twice");
   take_into(&rest, &image->job, sizeof image->job);
@@ -68,21 +93,21 @@ static void read_job(struct image *image, struct rest rest) {
 }
 
 static void read_one_file(struct image *image, struct rest rest) {
-  image->files = grown(image->files, image->file_count, sizeof *image->files);
-  struct read_file *one = &image->files[image->file_count++];
+  image->sandbox_files = grown(image->sandbox_files, image->file_count, sizeof *image->sandbox_files);
+  struct read_file *one = &image->sandbox_files[image->file_count++];
   take_into(&rest, &one->file, sizeof one->file);
   one->name = take_text(&rest, one->file.name_bytes);
   if (!is_below(one->name)) damaged("a file is outside of the sandbox");
   if (one->file.kind == 'l') {
-    one->content = (const unsigned char *)take_text(&rest, one->file.content_bytes);
-    if (*one->content == 0) damaged("a link leads nowhere");
+    one->target = take_text(&rest, one->file.content_bytes);
+    if (*one->target == 0) damaged("a link leads nowhere");
+    nothing_left(&rest);
   } else {
-    one->content = take(&rest, one->file.content_bytes);
+    one->content = take_blocks(image, &rest, one->file.content_bytes);
     if (one->file.kind != 'f' && one->file.content_bytes != 0) damaged("a directory has content");
   }
   if (!strchr("fdlp", (int)one->file.kind) || one->file.kind == 0 || one->file.kind > 127) damaged("a file has an unknown kind");
   if (one->file.mode > 07777) damaged("a file's mode is invalid");
-  nothing_left(&rest);
 }
 
 static void read_description(struct image *image, struct rest rest) {
@@ -91,8 +116,7 @@ static void read_description(struct image *image, struct rest rest) {
   struct image_description *is = &one->description;
   take_into(&rest, is, sizeof *is);
   one->path = take_text(&rest, is->path_bytes);
-  one->content_bytes = rest.length;
-  one->content = take(&rest, rest.length);
+  one->content = take_blocks(image, &rest, is->content_bytes);
   if (is->kind < OPEN_SANDBOX || is->kind > OPEN_PIPE) damaged("an open file has an unknown kind");
   bool inside = is->kind == OPEN_SANDBOX;
   bool outside = is->kind == OPEN_ELSEWHERE || is->kind == OPEN_DEVICE;
@@ -100,9 +124,9 @@ static void read_description(struct image *image, struct rest rest) {
   if (outside && *one->path != '/') damaged("an open file has no path");
   if (!inside && !outside && *one->path != 0) damaged("an open file has a path");
   if (is->kind == OPEN_ELSEWHERE && (is->flags & O_ACCMODE) != O_RDONLY) damaged("it writes outside of the sandbox");
-  if (is->kind != OPEN_UNLINKED && is->kind != OPEN_PIPE && one->content_bytes != 0) damaged("a name has content");
+  if (is->kind != OPEN_UNLINKED && is->kind != OPEN_PIPE && is->content_bytes != 0) damaged("a name has content");
   if (is->position > INT64_MAX || is->size > INT64_MAX) damaged("a file is too long");
-  if (is->kind == OPEN_PIPE && ((is->flags & O_ACCMODE) == O_RDWR || one->content_bytes > is->size)) damaged("a pipe is invalid");
+  if (is->kind == OPEN_PIPE && ((is->flags & O_ACCMODE) == O_RDWR || is->content_bytes > is->size)) damaged("a pipe is invalid");
 }
 
 static bool is_limits(const struct image_layout *layout) {
@@ -185,22 +209,30 @@ static void read_map(struct image *image, struct rest rest) {
   if ((map->kind == MAP_OF_SHARED_FILE) != is_below(one->path)) damaged("a map is of a file outside of the sandbox");
 }
 
+static void check_pages(const struct image *image, const struct read_process *process, const struct image_pages *one) {
+  uint64_t start = one->address, bytes = one->block.bytes;
+  if (!is_block(image, &one->block) || start % PAGE || bytes % PAGE || start >= USER_END) damaged("pages have no place");
+  // The last map that starts at or before them.
+  size_t low = 0, high = process->map_count;
+  while (low < high) {
+    size_t middle = low + (high - low) / 2;
+    if (process->maps[middle].map.start <= start) low = middle + 1;
+    else high = middle;
+  }
+  const struct image_map *map = low == 0 ? NULL : &process->maps[low - 1].map;
+  if (!map || start >= map->end || bytes > map->end - start || map->kind == MAP_OF_KERNEL || map->kind == MAP_OF_SHARED_FILE)
+    damaged("pages are outside of their map");
+}
+
 static void read_pages(struct image *image, struct rest rest) {
   struct read_process *process = last_of(image);
-  process->pages = grown(process->pages, process->page_count, sizeof *process->pages);
-  struct read_pages *one = &process->pages[process->page_count++];
-  take_into(&rest, &one->pages, sizeof one->pages);
-  one->content = take(&rest, one->pages.bytes);
+  size_t count = rest.length / sizeof *process->pages;
+  struct image_pages *all = realloc(process->pages, (process->page_count + count + 1) * sizeof *all);
+  if (!all) fail("out of memory");
+  process->pages = all;
+  take_into(&rest, all + process->page_count, count * sizeof *all);
   nothing_left(&rest);
-  uint64_t start = one->pages.address, bytes = one->pages.bytes;
-  if (start % PAGE || bytes % PAGE || bytes == 0 || start >= USER_END) damaged("pages have no place");
-  for (size_t i = process->map_count; i-- > 0;) {
-    const struct image_map *map = &process->maps[i].map;
-    if (start < map->start) continue;
-    if (start < map->end && bytes <= map->end - start && map->kind != MAP_OF_KERNEL && map->kind != MAP_OF_SHARED_FILE) return;
-    break;
-  }
-  damaged("pages are outside of their map");
+  for (size_t i = 0; i < count; i++) check_pages(image, process, &all[process->page_count++]);
 }
 
 static void (*const READ[])(struct image *, struct rest) = {
@@ -217,28 +249,55 @@ static void complete(const struct image *image) {
   }
 }
 
-struct image *read_image(const char *path) {
-  image_path = path;
-  int file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+static uint64_t read_at(int file, void *to, uint64_t bytes, uint64_t at) {
+  uint64_t done = 0;
+  while (done < bytes) {
+    ssize_t got = pread(file, (char *)to + done, bytes - done, (off_t)(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += (uint64_t)got;
+  }
+  return done;
+}
+
+// Opens a file with a header that this program understands. Returns its size.
+static uint64_t open_one(const char *path, int *file, struct image_header *header) {
+  *file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   struct stat found;
-  if (file < 0 || fstat(file, &found)) fail_errno("the image %s cannot be read", path);
-  struct image_header header;
-  if (!S_ISREG(found.st_mode) || (uint64_t)found.st_size < sizeof header) damaged("it is too short");
-  const unsigned char *bytes = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-  if (bytes == MAP_FAILED) fail_errno("the image %s cannot be read", path);
-  close(file);
-  memcpy(&header, bytes, sizeof header);
-  if (memcmp(header.magic, IMAGE_MAGIC, sizeof header.magic) != 0) damaged("it has no header");
-  if (header.version != IMAGE_VERSION)
-    fail("the image %s is of version %u; this program reads version %u", path, header.version, IMAGE_VERSION);
-  if (header.machine != IMAGE_X86_64) fail("the image %s is of another processor's architecture", path);
-  if (header.body != (uint64_t)found.st_size - sizeof header) damaged("its length is wrong");
-  struct rest rest = {bytes + sizeof header, header.body};
+  if (*file < 0 || fstat(*file, &found)) fail_errno("the image %s cannot be read", path);
+  if (!S_ISREG(found.st_mode) || read_at(*file, header, sizeof *header, 0) != sizeof *header) damaged("it is too short");
+  if (memcmp(header->magic, IMAGE_MAGIC, sizeof header->magic) != 0) damaged("it has no header");
+  if (header->version != IMAGE_VERSION)
+    fail("the image %s is of version %u; this program reads version %u", path, header->version, IMAGE_VERSION);
+  if (header->machine != IMAGE_X86_64) fail("the image %s is of another processor's architecture", path);
+  uint64_t bytes = (uint64_t)found.st_size, at = header->sections_at;
+  if (at < sizeof *header || at > bytes || header->sections_bytes != bytes - at) damaged("its length is wrong");
+  if (header->base_count > MOST_BASES) damaged("it has too many bases");
+  return bytes;
+}
+
+static void open_bases(struct image *image) {
+  for (uint32_t i = 0; i < image->header.base_count; i++) {
+    const struct image_base *base = &image->header.bases[i];
+    struct image_header its;
+    image_path = base_path(image->path, base->id);
+    uint64_t bytes = open_one(image_path, &image->files[i + 1], &its);
+    if (its.id != base->id || bytes != base->bytes) damaged("it is another one");
+  }
+  image_path = image->path;
+}
+
+static void read_sections(struct image *image) {
+  struct image_header header = image->header;
+  unsigned char *sections = allocate(header.sections_bytes);
+  if (read_at(image->files[0], sections, header.sections_bytes, header.sections_at) != header.sections_bytes)
+    damaged("it is too short");
 #ifndef WITHOUT_HASH
-  if (hash_more(hash_start(), rest.at, rest.length) != header.hash) damaged("its checksum is wrong");
+  header.id = 0;
+  if (hash_more(hash_more(hash_start(), &header, sizeof header), sections, header.sections_bytes) != image->header.id)
+    damaged("its checksum is wrong");
 #endif
-  struct image *image = allocate(sizeof *image);
-  image->bytes = (uint64_t)found.st_size;
+  struct rest rest = {sections, header.sections_bytes};
   for (;;) {
     struct section section;
     take_into(&rest, &section, sizeof section);
@@ -251,7 +310,61 @@ struct image *read_image(const char *path) {
       damaged("a section is unknown");
     READ[section.kind](image, content);
   }
+  // They stay: threads' states are in them.
   nothing_left(&rest);
+}
+
+struct image *read_image(const char *path) {
+  image_path = path;
+  struct image *image = allocate(sizeof *image);
+  image->path = path;
+  image->bytes = open_one(path, &image->files[0], &image->header);
+  open_bases(image);
+  read_sections(image);
   complete(image);
   return image;
 }
+
+void close_image(const struct image *image) {
+  for (uint32_t i = 0; i <= image->header.base_count; i++) close(image->files[i]);
+}
+
+void read_block(const struct image *image, const struct image_block *block, unsigned char *to) {
+  unsigned char packed[BLOCK];
+  uint64_t hash[2];
+  bool plain = block->stored == block->bytes;
+  if (read_at(image->files[block->file], plain ? to : packed, block->stored, block->at) != block->stored)
+    damaged("a block cannot be read");
+  if (!plain && !lz_decompress(packed, block->stored, to, block->bytes)) damaged("a block cannot be unpacked");
+  hash_block(to, block->bytes, hash);
+#ifndef WITHOUT_HASH
+  if (hash[0] != block->hash[0] || hash[1] != block->hash[1]) damaged("a block's checksum is wrong");
+#endif
+}
+
+bool write_content_to(int file, const struct image *image, const struct content *content) {
+  unsigned char bytes[BLOCK];
+  for (size_t i = 0; i < content->count; i++) {
+    read_block(image, &content->blocks[i], bytes);
+    for (size_t done = 0; done < content->blocks[i].bytes;) {
+      ssize_t some = write(file, bytes + done, content->blocks[i].bytes - done);
+      if (some < 0 && errno == EINTR) continue;
+      if (some <= 0) return false;
+      done += (size_t)some;
+    }
+  }
+  return true;
+}
+
+static void each_in(const struct content *content, void (*call)(const struct image_block *, void *), void *with) {
+  for (size_t i = 0; i < content->count; i++) call(&content->blocks[i], with);
+}
+
+void each_block(const struct image *image, void (*call)(const struct image_block *block, void *with), void *with) {
+  for (size_t i = 0; i < image->file_count; i++) each_in(&image->sandbox_files[i].content, call, with);
+  for (size_t i = 0; i < image->description_count; i++) each_in(&image->descriptions[i].content, call, with);
+  for (size_t i = 0; i < image->process_count; i++)
+    for (size_t k = 0; k < image->processes[i].page_count; k++) call(&image->processes[i].pages[k].block, with);
+}
+
+char *base_path(const char *image, uint64_t id) { return printed("%s.%016lx", image, id); }

@@ -6,17 +6,23 @@
 
 #include "image.h"
 
+struct content {
+  uint64_t bytes;
+  struct image_block *blocks;
+  size_t count;
+};
+
 struct read_file {
   struct image_file file;
   char *name;
-  const unsigned char *content;
+  char *target;  // of a link
+  struct content content;
 };
 
 struct read_description {
   struct image_description description;
   char *path;
-  const unsigned char *content;
-  uint64_t content_bytes;
+  struct content content;
 };
 
 struct read_thread {
@@ -29,11 +35,6 @@ struct read_map {
   char *path;
 };
 
-struct read_pages {
-  struct image_pages pages;
-  const unsigned char *content;
-};
-
 struct read_process {
   struct image_process process;
   char *directory, *program;
@@ -41,14 +42,17 @@ struct read_process {
   struct read_thread *threads;
   struct image_signal *signals;
   struct read_map *maps;
-  struct read_pages *pages;
+  struct image_pages *pages;
   size_t fd_count, thread_count, signal_count, map_count, page_count;
 };
 
 struct image {
+  struct image_header header;
+  const char *path;
+  int files[MOST_BASES + 1];  // it, and its bases
   struct image_job job;
   char *sandbox;
-  struct read_file *files;
+  struct read_file *sandbox_files;
   struct read_description *descriptions;
   struct read_process *processes;
   size_t file_count, description_count, process_count;
@@ -57,6 +61,14 @@ struct image {
 
 // Ends with a sentence if the file is no whole image, or one that this program did not make.
 struct image *read_image(const char *path);
+void close_image(const struct image *image);
+// The content of a block, which is checked: its `bytes`.
+void read_block(const struct image *image, const struct image_block *block, unsigned char *to);
+void each_block(const struct image *image, void (*call)(const struct image_block *block, void *with), void *with);
+// Writes content to a file, at its position. False with errno if that fails.
+bool write_content_to(int file, const struct image *image, const struct content *content);
+// Where the base of an image is.
+char *base_path(const char *image, uint64_t id);
 // A name that stays below a directory: relative, without empty parts, "." or "..".
 bool is_below(const char *name);
 

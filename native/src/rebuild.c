@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "job.h"
+#include "parallel.h"
 #include "restore.h"
 #include "say.h"
 
@@ -138,6 +139,14 @@ static void map_shared_file(const struct site *site, const struct read_map *one)
   free(path);
 }
 
+static void write_pages(size_t index, void *with) {
+  const struct site *site = with;
+  const struct image_pages *pages = &site->process->pages[index];
+  unsigned char bytes[BLOCK];
+  read_block(site->restoring->image, &pages->block, bytes);
+  trace_write(&site->traced, pages->address, bytes, pages->block.bytes);
+}
+
 static void map_memory(const struct site *site) {
   const struct read_process *process = site->process;
   for (size_t i = 0; i < process->map_count; i++) {
@@ -153,8 +162,7 @@ static void map_memory(const struct site *site) {
     long at = call_first(site, SYS_mmap, map->start, map->end - map->start, PROT_READ | PROT_WRITE, flags, (uint64_t)-1, 0);
     if (at != (long)map->start) fail("memory at %lx cannot be made (%ld)", map->start, at);
   }
-  for (size_t i = 0; i < process->page_count; i++)
-    trace_write(&site->traced, process->pages[i].pages.address, process->pages[i].content, process->pages[i].pages.bytes);
+  in_parallel(process->page_count, write_pages, (void *)(uintptr_t)site);
   for (size_t i = 0; i < process->map_count; i++) {
     const struct image_map *map = &process->maps[i].map;
     bool done = map->kind == MAP_OF_KERNEL || map->kind == MAP_OF_SHARED_FILE;

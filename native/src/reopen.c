@@ -30,12 +30,8 @@ static int open_elsewhere(const struct read_description *one, int flags) {
   return file;
 }
 
-static void fill(int file, const unsigned char *content, uint64_t bytes) {
-  for (uint64_t done = 0; done < bytes;) {
-    ssize_t some = write(file, content + done, bytes - done);
-    if (some <= 0) fail_errno("an unlinked file or a pipe cannot be filled");
-    done += (uint64_t)some;
-  }
+static void fill(int file, const struct image *image, const struct content *content) {
+  if (!write_content_to(file, image, content)) fail_errno("an unlinked file or a pipe cannot be filled");
 }
 
 static int open_again(int file, int flags) {
@@ -44,7 +40,7 @@ static int open_again(int file, int flags) {
   return open(path, flags);
 }
 
-static int open_unlinked(int sandbox, const struct read_description *one, int flags) {
+static int open_unlinked(const struct image *image, int sandbox, const struct read_description *one, int flags) {
   int file = openat(sandbox, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (file < 0) {
     const char *name = ".gryphus-unlinked";
@@ -52,7 +48,7 @@ static int open_unlinked(int sandbox, const struct read_description *one, int fl
     unlinkat(sandbox, name, 0);
   }
   if (file < 0) fail_errno("an unlinked file cannot be made");
-  fill(file, one->content, one->content_bytes);
+  fill(file, image, &one->content);
   int again = open_again(file, flags);
   close(file);
   return again;
@@ -63,7 +59,7 @@ static int (*ends)[2];
 static uint64_t *pipes;
 static size_t count;
 
-static int open_pipe(const struct read_description *one, int flags) {
+static int open_pipe(const struct image *image, const struct read_description *one, int flags) {
   size_t k = 0;
   while (k < count && pipes[k] != one->description.pipe) k++;
   if (k == count) {
@@ -73,16 +69,16 @@ static int open_pipe(const struct read_description *one, int flags) {
     if (pipe2(ends[k], O_CLOEXEC)) fail_errno("no pipe can be made");
     count++;
   }
-  if ((flags & O_ACCMODE) == O_RDONLY && one->content_bytes > 0) {
+  if ((flags & O_ACCMODE) == O_RDONLY && one->content.bytes > 0) {
     fcntl(ends[k][1], F_SETPIPE_SZ, (int)one->description.size);
     fcntl(ends[k][1], F_SETFL, O_NONBLOCK);
-    fill(ends[k][1], one->content, one->content_bytes);
+    fill(ends[k][1], image, &one->content);
     fcntl(ends[k][1], F_SETFL, 0);
   }
   return open_again(ends[k][(flags & O_ACCMODE) == O_WRONLY], flags);
 }
 
-static int open_one(const struct read_description *one, int sandbox) {
+static int open_one(const struct image *image, const struct read_description *one, int sandbox) {
   int flags = (int)(one->description.flags & FLAGS) | O_CLOEXEC;
   switch (one->description.kind) {
     case OPEN_SANDBOX:
@@ -92,9 +88,9 @@ static int open_one(const struct read_description *one, int sandbox) {
     case OPEN_DEVICE:
       return open(one->path, flags | O_NOCTTY);
     case OPEN_UNLINKED:
-      return open_unlinked(sandbox, one, flags);
+      return open_unlinked(image, sandbox, one, flags);
     case OPEN_PIPE:
-      return open_pipe(one, flags);
+      return open_pipe(image, one, flags);
     default:
       return fcntl((int)(one->description.kind - OPEN_STDIN), F_DUPFD_CLOEXEC, 3);
   }
@@ -105,7 +101,7 @@ void open_descriptions(struct restoring *restoring, int sandbox) {
   restoring->open = allocate(image->description_count * sizeof *restoring->open);
   for (size_t i = 0; i < image->description_count; i++) {
     const struct read_description *one = &image->descriptions[i];
-    int file = open_one(one, sandbox);
+    int file = open_one(image, one, sandbox);
     if (file < 0) fail_errno("an open file cannot be restored (%s)", *one->path ? one->path : "without a name");
     uint32_t kind = one->description.kind;
     bool seeks = kind == OPEN_SANDBOX || kind == OPEN_ELSEWHERE || kind == OPEN_UNLINKED || kind == OPEN_STDIN;

@@ -2,6 +2,7 @@
 #ifndef SAY_H
 #define SAY_H
 
+#include <setjmp.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,6 +12,8 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 _Noreturn void fail_errno(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // Called by fail before it ends, once.
 extern void (*before_failing)(void);
+// Where fail goes instead of ending, without a word; NULL: it ends.
+extern jmp_buf *fail_instead;
 
 // Where the sentences go: a descriptor.
 extern int say_to;

@@ -7,6 +7,7 @@ import type { CandidateStep, Change, JobRecord } from '../queue/api.ts';
 import type { Outcomes } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Again, BATCH, commitCandidateSteps, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
+import { dropCheckpoints } from './checkpoint-destination.ts';
 import { asWished, withoutWish } from '../job/moving.ts';
 import { startAttributes, type WatchState } from './watch-loop.ts';
 
@@ -52,7 +53,7 @@ export async function cancelRound(ctx: SiteContext, watch: Pick<WatchState, 'afr
     const [job, candidate] = [jobs.get(key), candidates.get(key)];
     if (candidate) steps.push({ id: candidate.id, attempt: candidate.attempt, event: 'withdrawn' });
     if (job) {
-      if (job.state === 'removing') await ctx.spool.checkpoints.remove(job.id);
+      if (job.state === 'removing') await dropCheckpoints(ctx, job.id, job.attrs);
       const elsewhere = job.state === 'removing' ? {} : asWished(job.attrs);
       const more = job.state === 'withdrawing' ? backFrom(ctx, job) : { set: brokenOff(job) };
       changes.push({ ...of(job), event: 'withdrawn', ...more, ...elsewhere, set: { ...more.set, ...elsewhere.set } });

@@ -12,6 +12,7 @@ import { quoted, readNumber, readString } from '../job/values.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { type Again, BATCH, commitChanges, jobsIn, keyOf, type SiteContext } from './context.ts';
+import { dropCheckpoints, sendCheckpoint } from './checkpoint-destination.ts';
 import { decide } from './decide.ts';
 import { statusAttributes } from './endings.ts';
 import {
@@ -197,7 +198,10 @@ async function settle(
   try {
     if (files.sandbox) keepTransferLimit(job.attrs, 'output', bytesPlaced(files, came));
     let bytes = 0;
-    if (saved) await checkpoints.keep(job.id, job.attempt, came);
+    if (saved) {
+      await checkpoints.keep(job.id, job.attempt, came);
+      await sendCheckpoint(ctx, job);
+    }
     const made = new Set<string>();
     const placements: Placement[] = [];
     for (const file of came) {
@@ -247,10 +251,11 @@ export function hasTravelled({ record }: SiteContext, { attrs }: JobRecord, { sa
 }
 
 /** Removes the checkpoints of jobs that were removed while they were idle. */
-async function dropOldCheckpoints({ queue, spool }: SiteContext): Promise<void> {
+async function dropOldCheckpoints(ctx: SiteContext): Promise<void> {
+  const { queue, spool } = ctx;
   const saved = await spool.checkpoints.jobs();
   const there = new Set((await queue.get(saved)).map(({ id }) => formatJobId(id)));
-  for (const id of saved) if (!there.has(formatJobId(id))) await spool.checkpoints.remove(id);
+  for (const id of saved) if (!there.has(formatJobId(id))) await dropCheckpoints(ctx, id);
 }
 
 const ODD: Readonly<Record<Exclude<OddOutput['is'], 'unasked'>, string>> = {
@@ -318,7 +323,7 @@ export async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): P
     if (!job || !outcome.ok) continue;
     try {
       await ctx.spool.remove(key);
-      if (job.state === 'completing') await ctx.spool.checkpoints.remove(job.id);
+      if (job.state === 'completing') await dropCheckpoints(ctx, job.id, job.attrs);
     } catch (thrown) {
       ctx.troubles.met(job, 'cleaning up', thrown);
       continue;

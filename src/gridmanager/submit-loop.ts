@@ -13,6 +13,7 @@ import { narrowing } from '../job/faults.ts';
 import { holdPrepared } from './hold-prepared.ts';
 import { admitted, type ProxySource } from './proxies.ts';
 import type { SubmitBudget } from './pacing.ts';
+import { checkpointBack } from './checkpoint-destination.ts';
 import { attemptSpec } from './spec.ts';
 import { transferTimes } from './transfer-times.ts';
 import { urlInputs } from './url-files.ts';
@@ -233,6 +234,8 @@ async function specOf(
 ): Promise<AttemptSpec | string> {
   const urls = await urlInputs(ctx, job);
   if (typeof urls === 'string') return urls;
+  const coming = await checkpointBack(ctx, job);
+  if (coming !== undefined) return coming;
   const spec = await attemptSpec(ctx, key, job, proxy, urls);
   if (!candidate) return spec;
   return { ...spec, leaveWithin: readNumber(job.attrs, 'GryphusLeaveWithin') ?? LEAVE_WITHIN_S };

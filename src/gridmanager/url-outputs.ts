@@ -2,6 +2,7 @@ import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { fetcherOf } from '../staging/url/fetchers.ts';
 import { parseFileUrl } from '../staging/url/file-url.ts';
+import type { StoreOptions, UrlFetcher, UrlOptions } from '../staging/url/contract.ts';
 import type { UrlAccess } from './url-access.ts';
 
 const AT_ONCE = 4;
@@ -26,21 +27,43 @@ export class UrlOutputs {
   /**
    * Uploads one file. Rejects with 'output-unwritable', 'bad-input' or 'url-unreachable'; the message is one sentence.
    */
-  async store(key: AttemptKey, from: string, text: string, proxyFile: string | undefined): Promise<void> {
+  async store(
+    key: AttemptKey,
+    from: string,
+    text: string,
+    proxyFile: string | undefined,
+    { parents = false }: Pick<StoreOptions, 'parents'> = {},
+  ): Promise<void> {
     if (this.has(key, text)) return;
+    await this.#with(text, proxyFile, async (fetcher, url, options) => {
+      if (!fetcher.store) throw new GryphusError('output-unwritable', `Outputs cannot be written to ${text}.`);
+      await fetcher.store(from, url, { ...options, parents });
+    });
+    this.note(key, text);
+    this.#failingSince.delete(key);
+  }
+
+  /** Removes what was uploaded before. Rejects as `store` does. */
+  async remove(text: string, what: 'file' | 'directory', proxyFile: string | undefined): Promise<void> {
+    await this.#with(text, proxyFile, async (fetcher, url, options) => fetcher.remove?.(url, what, options));
+  }
+
+  async #with(
+    text: string,
+    proxyFile: string | undefined,
+    work: (fetcher: UrlFetcher, url: URL, options: UrlOptions) => Promise<void>,
+  ): Promise<void> {
     const url = parseFileUrl(text, this.#access.schemes);
     const fetcher = fetcherOf(url, this.#access.fetchers);
-    if (!fetcher?.store) throw new GryphusError('output-unwritable', `Outputs cannot be written to ${text}.`);
+    if (!fetcher) throw new GryphusError('output-unwritable', `Outputs cannot be written to ${text}.`);
     await this.#place();
     try {
       const options = await this.#access.optionsFor(url, proxyFile);
-      await fetcher.store(from, url, { ...options, signal: this.#stop.signal });
+      await work(fetcher, url, { ...options, signal: this.#stop.signal });
     } finally {
       this.#running -= 1;
       this.#waiting.shift()?.();
     }
-    this.note(key, text);
-    this.#failingSince.delete(key);
   }
 
   has(key: AttemptKey, text: string): boolean {

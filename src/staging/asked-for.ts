@@ -1,7 +1,7 @@
 import type { FetchRequest } from '../site/contract.ts';
 import { plainName } from '../util/plain-name.ts';
 
-/** The image from which a job goes on (`want_checkpoint`), in its directory. */
+/** The directory, in the job's own, of the image from which it goes on (`want_checkpoint`): `image`, and its bases. */
 export const CHECKPOINT_IMAGE = '.job.checkpoint';
 
 /** The files of home that a job has there (`want_remote_io`), in its directory. */

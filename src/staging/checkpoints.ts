@@ -1,14 +1,42 @@
 import { constants, existsSync } from 'node:fs';
-import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import * as z from 'zod';
+import { GryphusError } from '../errors.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import type { FetchedFile } from '../site/contract.ts';
+import { CHECKPOINT_IMAGE } from './asked-for.ts';
+import { completeImage, imageIn } from './image.ts';
 import { makeParents, unplaceable, within } from './place.ts';
 
 type Stream = 'stdout' | 'stderr';
 
+/** Where the files of a checkpoint are that was stored elsewhere (`checkpoint_destination`). */
+export interface RemoteCheckpoint {
+  /** The URL of its directory. */
+  readonly url: string;
+  /** The URL of the list of its files. */
+  readonly manifest: string;
+  readonly files: readonly RemoteFile[];
+}
+
+export interface RemoteFile {
+  readonly name: string;
+  readonly sha256: string;
+  readonly executable: boolean;
+}
+
+const REMOTE_FILE = 'remote.json';
+const EARLIER_FILE = 'earlier.json';
+
+const REMOTE = z.strictObject({
+  url: z.string(),
+  manifest: z.string(),
+  files: z.array(z.strictObject({ name: z.string(), sha256: z.string(), executable: z.boolean() })),
+});
+
 /**
- * The last checkpoints of jobs that checkpoint themselves: `<root>/<cluster>.<proc>/<attempt>/` with the files under
+ * The last checkpoints of jobs: `<root>/<cluster>.<proc>/<attempt>/` with the files under
  * `files/`, and everything that the job had written to its streams. A checkpoint is stored atomically.
  */
 export class Checkpoints {
@@ -22,6 +50,43 @@ export class Checkpoints {
   async filesFor(id: JobId, attempt: number): Promise<string | undefined> {
     const last = await this.#before(id, attempt);
     return last === undefined ? undefined : join(last, 'files');
+  }
+
+  /** The last checkpoint before an attempt that is stored elsewhere, and its directory here. */
+  async remoteOf(
+    id: JobId,
+    attempt: number,
+  ): Promise<{ readonly remote: RemoteCheckpoint; readonly directory: string } | undefined> {
+    const directory = await this.#before(id, attempt);
+    if (directory === undefined) return undefined;
+    const remote = await readRemote(join(directory, REMOTE_FILE));
+    return remote && { remote, directory };
+  }
+
+  /** Records that a checkpoint is stored elsewhere: its files here are no longer needed. */
+  async moveAway(id: JobId, attempt: number, remote: RemoteCheckpoint): Promise<void> {
+    const directory = join(this.#of(id), String(attempt));
+    const fresh = join(directory, `${REMOTE_FILE}.new`);
+    await writeFile(fresh, JSON.stringify(remote), { mode: 0o600, flush: true });
+    await rename(fresh, join(directory, REMOTE_FILE));
+    await rm(join(directory, 'files'), { recursive: true, force: true });
+  }
+
+  /** What is stored elsewhere of a job's checkpoints. */
+  async remotes(id: JobId): Promise<readonly RemoteCheckpoint[]> {
+    const attempts = await readdir(this.#of(id)).catch(() => []);
+    const all = attempts.flatMap((name) => [join(name, EARLIER_FILE), join(name, REMOTE_FILE)]);
+    const found = await Promise.all(all.map((name) => readRemote(join(this.#of(id), name))));
+    return found.flatMap((one) => one ?? []);
+  }
+
+  /** What is still stored elsewhere of the checkpoint before the one that an attempt saved. */
+  async earlierRemote(id: JobId, attempt: number): Promise<RemoteCheckpoint | undefined> {
+    return readRemote(join(this.#of(id), String(attempt), EARLIER_FILE));
+  }
+
+  async forgetEarlierRemote(id: JobId, attempt: number): Promise<void> {
+    await rm(join(this.#of(id), String(attempt), EARLIER_FILE), { force: true });
   }
 
   /** Stores what an attempt saved, replacing what was saved before. Rejects with 'disk-full' or 'output-unwritable'. */
@@ -45,10 +110,16 @@ export class Checkpoints {
         if (written) await copyFile(await this.joined(id, attempt, stream, written.path), join(fresh, stream));
       }
       const before = await this.#before(id, attempt);
+      const image = imageIn(join(saved, CHECKPOINT_IMAGE));
+      // Its worker sends only what has changed since the image that it was given.
+      if (existsSync(image)) completeImage(image, before && imageIn(join(before, 'files', CHECKPOINT_IMAGE)));
+      // What is stored elsewhere of the one before is still to be removed there.
+      if (before !== undefined && (await there(join(before, REMOTE_FILE))))
+        await copyFile(join(before, REMOTE_FILE), join(fresh, EARLIER_FILE));
       await rename(fresh, to);
       if (before !== undefined) await rm(before, { recursive: true, force: true });
     } catch (thrown) {
-      throw unplaceable(to, thrown);
+      throw thrown instanceof GryphusError ? thrown : unplaceable(to, thrown);
     }
   }
 
@@ -99,6 +170,11 @@ export class Checkpoints {
     const last = Math.max(...numbers.filter((number) => number < attempt));
     return Number.isFinite(last) ? join(this.#of(id), String(last)) : undefined;
   }
+}
+
+async function readRemote(path: string): Promise<RemoteCheckpoint | undefined> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  return text === undefined ? undefined : REMOTE.parse(JSON.parse(text));
 }
 
 async function there(path: string): Promise<boolean> {

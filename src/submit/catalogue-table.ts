@@ -64,6 +64,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'want_io_proxy:WantIOProxy', kind: 'bool', by: 'pool/pool-site.ts', at: POOL, says: 'Only a job in the pool can send requests to its home: see [chirp.md](chirp.md).', idle: /^false$/i },
   { names: 'want_remote_io:WantRemoteIO', kind: 'bool', by: 'pool/pool-site.ts', at: POOL, says: 'Only a job in the pool reaches files at home while it runs: see [remote-io.md](remote-io.md).', idle: /^false$/i },
   { names: 'want_checkpoint:WantCheckpoint', kind: 'bool', by: 'gridmanager/files.ts', at: POOL, says: 'Only the pool checkpoints programs that do not do so themselves: see [checkpoints.md](checkpoints.md).', idle: /^false$/i },
+  { names: 'checkpoint_destination:CheckpointDestination', kind: 'string', by: 'gridmanager/checkpoint-destination.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.' },
   { names: 'transfer_checkpoint_files:TransferCheckpoint', kind: 'string', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.' },
   // Policy.
   { names: 'hold:JobStatus', by: 'queue/record.ts' },
@@ -130,7 +131,6 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'preserve_relative_paths:PreserveRelativePaths', kind: 'bool', says: "Inputs are placed in the job's directory by their base names. Name a directory to transfer it with everything below it." },
   { names: 'erase_output_and_error_on_restart:EraseOutputAndErrorOnRestart', kind: 'bool', says: 'Output is started over by each run, but continued after a checkpoint.', idle: /^true$/i },
   { names: 'skip_if_dataflow:SkipIfDataflow', kind: 'bool', says: 'The job runs even if its results are newer than its inputs.' },
-  { names: 'checkpoint_destination:CheckpointDestination', kind: 'string', says: "Checkpoints are transferred to the agent's spool." },
   { names: 'manifest:ManifestDesired', kind: 'bool', says: 'No list of files is written.' },
   { names: 'manifest_dir:ManifestDir', kind: 'string', says: 'No list of files is written.' },
   { names: 'copy_to_spool', says: 'Files are read in place when the job starts: do not change them until then.' },

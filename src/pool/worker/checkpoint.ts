@@ -1,19 +1,10 @@
 import { execFile } from 'node:child_process';
-import {
-  closeSync,
-  existsSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../../errors.ts';
 import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
+import { idsOf, imageIn, linkImage, readImageHeader } from '../../staging/image.ts';
 import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
 import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
 import { processIdentity } from '../../util/process-identity.ts';
@@ -33,10 +24,14 @@ const TRIES = 10;
 const AGAIN_MS = 100;
 
 /**
- * The image of a run: `image` in its directory, whole or not there. It has the processes, the files of the sandbox and
- * the length of the streams, so it is a state to go on from whatever the job did afterwards.
+ * The image of a run: `saved/image` in its directory, whole or not there. It has the processes, the files of the sandbox
+ * and the length of the streams, so it is a state to go on from whatever the job did afterwards.
  */
-const imageOf = (dir: AttemptDir) => join(dir.path, 'image');
+const imageOf = (dir: AttemptDir) => imageIn(join(dir.path, 'saved'));
+/** The image from which the attempt went on, out of the job's reach: the next one has only what has changed. */
+const baseIn = (dir: AttemptDir) => imageIn(join(dir.path, 'base'));
+/** Where an image enters and leaves the sandbox. */
+const sentIn = (dir: AttemptDir) => join(dir.work, CHECKPOINT_IMAGE);
 /** Written by the helper: the job was restored, or why it was not. */
 const reportOf = (dir: AttemptDir) => join(dir.path, 'restored');
 
@@ -60,8 +55,6 @@ export function takeCheckpoint(run: Run, helper: CheckpointHelper | undefined): 
   const { how } = run.decided ?? {};
   const evicted = how?.kind === 'by-site' && how.cause === 'preempted';
   if (evicted && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
-  // The image from which it went on is at home, with the streams up to it: it must not come back with longer ones.
-  else if (evicted && isRestored(run.record.spec)) rmSync(join(run.dir.work, CHECKPOINT_IMAGE), { force: true });
   if (!run.decided) run.unrestored = unrestored(run);
 }
 
@@ -72,6 +65,9 @@ async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean
   if (!(dir instanceof AttemptDir) || !shell) return 'it has no directory of its own';
   if (record.spec.container) return 'it runs in a container';
   if (record.user) return 'it runs under an account of its own';
+  mkdirSync(join(dir.path, 'saved'), { recursive: true, mode: 0o700 });
+  // The first is based on what it went on from, the others on the one before.
+  const base = !existsSync(imageOf(dir)) && existsSync(baseIn(dir)) ? ['--base', baseIn(dir)] : [];
   let trouble: Trouble = 'its program has not started';
   for (let turn = 0; turn < TRIES && run.phase !== 'ended'; turn++) {
     if (turn > 0) await delay(AGAIN_MS);
@@ -85,6 +81,7 @@ async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean
       dir.work,
       '--to',
       imageOf(dir),
+      ...base,
       '--stdin',
       dir.stdin,
       '--stdout',
@@ -113,13 +110,12 @@ function helped(program: string, args: readonly string[]): Promise<Trouble> {
  */
 function takeImage({ dir }: Run): boolean {
   if (!(dir instanceof AttemptDir) || !existsSync(imageOf(dir))) return false;
-  const { stdout, stderr } = streamsIn(imageOf(dir));
+  const { stdout, stderr } = readImageHeader(imageOf(dir));
   cut(dir.stream('stdout'), stdout);
   cut(dir.stream('stderr'), stderr);
-  const fresh = join(dir.path, 'image.link');
-  rmSync(fresh, { force: true });
-  linkSync(imageOf(dir), fresh);
-  renameSync(fresh, join(dir.work, CHECKPOINT_IMAGE));
+  // Home has what it sent.
+  const known: ReadonlySet<string> = existsSync(baseIn(dir)) ? idsOf(baseIn(dir)) : new Set<string>();
+  linkImage(imageOf(dir), imageIn(sentIn(dir)), known);
   return true;
 }
 
@@ -127,23 +123,9 @@ function cut(path: string, bytes: number): void {
   if (existsSync(path)) truncateSync(path, bytes);
 }
 
-/** The offsets of the two lengths in an image: the header, the first section's, and four fields (native/src/image.h). */
-const LENGTHS_AT = 64 + 16 + 32;
-
-function streamsIn(image: string): { readonly stdout: number; readonly stderr: number } {
-  const bytes = Buffer.alloc(16);
-  const file = openSync(image, 'r');
-  try {
-    readSync(file, bytes, 0, 16, LENGTHS_AT);
-  } finally {
-    closeSync(file);
-  }
-  return { stdout: Number(bytes.readBigUInt64LE(0)), stderr: Number(bytes.readBigUInt64LE(8)) };
-}
-
 /** Whether an attempt goes on from an image. */
 function isRestored({ inputs }: RunSpec): boolean {
-  return inputs.some(({ name }) => name === CHECKPOINT_IMAGE);
+  return inputs.some(({ name }) => name === imageIn(CHECKPOINT_IMAGE));
 }
 
 /** The command that starts a job so that it can be checkpointed, or goes on from its image. */
@@ -154,7 +136,8 @@ export function checkpointed(run: Run, placed: PlacedJob, helper: CheckpointHelp
     throw new GryphusError('output-missing', 'its worker has no working gryphus-helper to restore its checkpoint');
   if (program === undefined || !(dir instanceof AttemptDir)) return placed;
   if (isRestored(record.spec)) {
-    const from = ['restore', '--from', join(dir.work, CHECKPOINT_IMAGE), '--sandbox', dir.work];
+    if (existsSync(sentIn(dir))) renameSync(sentIn(dir), join(dir.path, 'base'));
+    const from = ['restore', '--from', baseIn(dir), '--sandbox', dir.work];
     const command = [
       program,
       ...from,

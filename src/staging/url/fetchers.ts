@@ -8,6 +8,7 @@ const gsiftpFetcher: UrlFetcher = {
   schemes: ['gsiftp'],
   fetch: async (...args) => (await import('./gsiftp.ts')).gsiftpFetcher.fetch(...args),
   store: async (...args) => (await import('./gsiftp.ts')).gsiftpFetcher.store(...args),
+  remove: async (...args) => (await import('./gsiftp.ts')).gsiftpFetcher.remove(...args),
 };
 
 /** Every way to access a URL. */

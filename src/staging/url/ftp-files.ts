@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import type { Client } from 'basic-ftp';
 import { unplaceable } from '../place.ts';
+import { sha256Of } from '../sha256.ts';
 import type { Fetched } from './contract.ts';
 import { Part } from './part.ts';
 import { unreachable } from './trouble.ts';
@@ -73,8 +71,13 @@ export async function upload(
   });
 }
 
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
-  return hash.digest('hex');
+/** Makes the directories of a path that are not there; whether that succeeded shows when the file is stored. */
+export async function makeDirectories(client: Client, path: string): Promise<void> {
+  for (let cut = path.indexOf('/', 1); cut > 0; cut = path.indexOf('/', cut + 1))
+    await client.send(`MKD ${path.slice(0, cut)}`, true);
+}
+
+/** Removes a file, or an empty directory; nothing is said if it is not there. */
+export async function removeAt(client: Client, path: string, what: 'file' | 'directory'): Promise<void> {
+  await client.send(`${what === 'file' ? 'DELE' : 'RMD'} ${path}`, true);
 }

@@ -3,7 +3,7 @@ import { Client, FTPError } from 'basic-ftp';
 import { asError, GryphusError } from '../../errors.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf, schemeOf } from './file-url.ts';
-import { download, lookAt, upload } from './ftp-files.ts';
+import { download, lookAt, makeDirectories, removeAt, upload } from './ftp-files.ts';
 import { type TransferDirection, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
 /** After this many milliseconds without a byte, the server counts as gone. */
@@ -32,11 +32,16 @@ export const ftpFetcher: UrlFetcher = {
 
   store(from, url, options) {
     return session(url, 'store', options, async (client) => {
+      if (options.parents) await makeDirectories(client, remotePath(url));
       await upload(client, from, remotePath(url), async (waiting, { bytes }) => {
         const arrived = await client.size(waiting);
         if (arrived !== bytes) throw unreachable(url, `${arrived} of ${bytes} bytes arrived`);
       });
     });
+  },
+
+  remove(url, what, options) {
+    return session(url, 'store', options, (client) => removeAt(client, remotePath(url), what));
   },
 };
 

@@ -6,7 +6,8 @@ import { openCaDirectory } from '../../credentials/x509/ca-directory.ts';
 import { asError, GryphusError } from '../../errors.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf } from './file-url.ts';
-import { download, sha256Of, upload } from './ftp-files.ts';
+import { download, makeDirectories, removeAt, upload } from './ftp-files.ts';
+import { sha256Of } from '../sha256.ts';
 import { type TransferDirection, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
 
 const IDLE_MS = 60_000;
@@ -35,6 +36,7 @@ export const gsiftpFetcher = {
 
   store(from, url, options) {
     return session(url, 'store', options, async (client) => {
+      if (options.parents) await makeDirectories(client, remotePath(url));
       await upload(client, from, remotePath(url), async (waiting, { sha256 }) => {
         const said = await checksum(client, waiting);
         if (said === undefined || said === sha256) return;
@@ -42,6 +44,10 @@ export const gsiftpFetcher = {
         throw unreachable(url, 'the file at the server differs from what was sent');
       });
     });
+  },
+
+  remove(url, what, options) {
+    return session(url, 'store', options, (client) => removeAt(client, remotePath(url), what));
   },
 } satisfies UrlFetcher;
 

@@ -40,8 +40,15 @@ export const httpFetcher: UrlFetcher = {
     const { size } = await stat(from).catch((thrown: unknown) => {
       throw unplaceable(from, thrown);
     });
-    const answer = await ask(url, 'PUT', { 'content-length': String(size), expect: '100-continue' }, options, from);
+    const put = () => ask(url, 'PUT', { 'content-length': String(size), expect: '100-continue' }, options, from);
+    let answer = await put();
     answer.message.resume();
+    // WebDAV makes no directories by itself (RFC 4918, 9.7.1).
+    if (options.parents && [404, 409].includes(answer.message.statusCode ?? 0)) {
+      await makeCollections(url, options);
+      answer = await put();
+      answer.message.resume();
+    }
     good(url, 'store', answer, options);
     const seen = await ask(url, 'HEAD', {}, options);
     seen.message.resume();
@@ -50,7 +57,26 @@ export const httpFetcher: UrlFetcher = {
     if (seen.message.statusCode !== 200 || there === undefined || Number(there) === size) return;
     throw unreachable(url, `it has ${there} of the ${size} bytes that were sent`);
   },
+
+  async remove(url, what, options) {
+    const at = what === 'directory' ? new URL(`${url.href.replace(/\/+$/, '')}/`) : url;
+    const answer = await ask(at, 'DELETE', {}, options);
+    answer.message.resume();
+    const status = answer.message.statusCode ?? 0;
+    // A server without directories has none to remove.
+    if (status === 404 || status === 410 || (what === 'directory' && [403, 405, 409].includes(status))) return;
+    good(url, 'store', answer, options);
+  },
 };
+
+async function makeCollections(url: URL, options: UrlOptions): Promise<void> {
+  for (let cut = url.pathname.indexOf('/', 1); cut > 0; cut = url.pathname.indexOf('/', cut + 1)) {
+    const above = new URL(url);
+    above.pathname = url.pathname.slice(0, cut + 1);
+    const answer = await ask(above, 'MKCOL', {}, options);
+    answer.message.resume();
+  }
+}
 
 /** One request; a returned error, unlike a thrown one, may be resumed from. */
 async function attempt(url: URL, part: Part, options: UrlOptions): Promise<Fetched | GryphusError> {
@@ -140,7 +166,7 @@ interface Answer {
 /** The answer after at most five redirections. The log-in is sent only to the URL's own host. */
 async function ask(
   url: URL,
-  method: 'GET' | 'HEAD' | 'PUT',
+  method: 'GET' | 'HEAD' | 'PUT' | 'DELETE' | 'MKCOL',
   headers: Record<string, string>,
   options: UrlOptions,
   body?: string,
