@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { TestAgent } from '../../test/agent/agent.ts';
-import { startTarget, type Target } from '../../test/crash/sites.ts';
+import { startTarget } from '../../test/crash/sites.ts';
 import type { Sshd } from '../../test/sites/sshd.ts';
 
 /*
@@ -27,21 +27,27 @@ export async function main(args: readonly string[]): Promise<void> {
       files: { type: 'string', default: '10000' },
       rounds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      glidein: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
     },
   });
   const [mb, files, rounds] = [values.mb, values.files, values.rounds].map(Number);
   const agent = new TestAgent();
+  if (values.glidein) agent.config('[pool]\nlocal_worker = false\n[glidein]\nnode = "own"\ndisk = "10M"\n');
   const target = await startTarget('fork, ssh', agent);
+  const { sshd } = target;
+  if (!sshd) throw new Error('no sshd');
+  const where = values.glidein
+    ? ['should_transfer_files = YES']
+    : ['universe = grid', `grid_resource = ${target.resource}`];
   try {
-    const { sshd } = target;
-    if (!sshd) throw new Error('no sshd');
     makeFiles(agent.work, mb ?? 0, files ?? 0);
     const there = join(sshd.home, 'from');
     mkdirSync(there);
     execFileSync('cp', ['-r', join(agent.work, 'big'), join(agent.work, 'many'), there]);
     await agent.ok('up');
-    await job(agent, target, []);
+    if (values.glidein) await agent.ok('glidein', 'start', '--site', 'there', '-n', '1', '--cores', '2');
+    await job(agent, where, []);
     const rows: Row[] = [];
     for (const [name, what] of [
       ['big', `${mb} MB`],
@@ -49,14 +55,14 @@ export async function main(args: readonly string[]): Promise<void> {
     ] as const) {
       if (values.only !== undefined && values.only !== name) continue;
       rows.push(
-        await compared(`${what} to the site`, rounds ?? 1, agent, target, [`transfer_input_files = ${name}`], () =>
+        await compared(`${what} to the site`, rounds ?? 1, agent, where, [`transfer_input_files = ${name}`], () =>
           peers(sshd, join(agent.work, name), `site:${join(sshd.home, 'peer')}`),
         ),
         await compared(
           `${what} home`,
           rounds ?? 1,
           agent,
-          target,
+          where,
           // Links: what is made at the site costs nothing.
           [
             'executable = /bin/cp',
@@ -67,23 +73,24 @@ export async function main(args: readonly string[]): Promise<void> {
         ),
       );
     }
-    const peak = Math.max(...pidsOf(agent).map((pid) => kbOf(pid) / 1000));
-    if (values.json) console.log(JSON.stringify({ rows, peak }, undefined, 2));
-    else print(rows, peak);
+    const peaks = peaksOf(agent);
+    if (values.json) console.log(JSON.stringify({ rows, peaks }, undefined, 2));
+    else print(rows, peaks);
   } finally {
     await agent.end();
     await target.stop();
   }
 }
 
-function print(rows: readonly Row[], peak: number): void {
+function print(rows: readonly Row[], peaks: Readonly<Record<string, number>>): void {
   console.log('| what | Gryphus | scp | ratio | rsync | ratio |\n| --- | ---: | ---: | ---: | ---: | ---: |');
   const s = (n: number) => `${n.toFixed(1)} s`;
   for (const { what, ours, scp, rsync } of rows) {
     const other = rsync === undefined ? '– | –' : `${s(rsync)} | ${(rsync / ours).toFixed(2)}`;
     console.log(`| ${what} | ${s(ours)} | ${s(scp)} | ${(scp / ours).toFixed(2)} | ${other} |`);
   }
-  console.log(`The largest of the agent's processes: ${peak.toFixed(0)} MB at most.`);
+  const each = Object.entries(peaks).map(([part, mb]) => `${part} ${mb.toFixed(0)} MB`);
+  console.log(`Memory at most: ${each.join(', ')}.`);
 }
 
 function makeFiles(work: string, mb: number, files: number): void {
@@ -104,17 +111,17 @@ async function compared(
   what: string,
   rounds: number,
   agent: TestAgent,
-  target: Target,
+  where: readonly string[],
   lines: readonly string[],
   others: () => { readonly scp: number; readonly rsync: number | undefined },
 ): Promise<Row> {
   const ours: number[] = [];
   const theirs: ReturnType<typeof others>[] = [];
   for (let i = 0; i < rounds; i++) {
-    const alone = await job(agent, target, []);
+    const alone = await job(agent, where, []);
     // An input that the site has already is not sent again.
     if (lines[0]?.startsWith('transfer_input_files')) touch(agent.work, i);
-    ours.push(Math.max(0.01, (await job(agent, target, lines)) - alone));
+    ours.push(Math.max(0.01, (await job(agent, where, lines)) - alone));
     theirs.push(others());
   }
   const rsync = theirs.flatMap((one) => one.rsync ?? []);
@@ -134,20 +141,9 @@ function touch(work: string, round: number): void {
   for (const name of readdirSync(join(work, 'many'))) writeFileSync(join(work, 'many', name), stamp, { flag: 'a' });
 }
 
-async function job(agent: TestAgent, target: Target, lines: readonly string[]): Promise<number> {
+async function job(agent: TestAgent, where: readonly string[], lines: readonly string[]): Promise<number> {
   const program = lines.some((line) => line.startsWith('executable')) ? [] : ['executable = /bin/true'];
-  agent.file(
-    'job.sub',
-    [
-      'universe = grid',
-      `grid_resource = ${target.resource}`,
-      'transfer_executable = false',
-      ...program,
-      ...lines,
-      'queue',
-      '',
-    ].join('\n'),
-  );
+  agent.file('job.sub', [...where, 'transfer_executable = false', ...program, ...lines, 'queue', ''].join('\n'));
   const began = performance.now();
   await agent.ok('submit', '--wait', 'job.sub');
   return (performance.now() - began) / 1000;
@@ -173,18 +169,27 @@ function peers(sshd: Sshd, from: string, to: string): { scp: number; rsync: numb
   return { scp, rsync };
 }
 
-function pidsOf(agent: TestAgent): string[] {
-  return readdirSync('/proc').filter((pid) => {
+const PARTS: readonly (readonly [string, RegExp])[] = [
+  ['Scheduler', /scheduler.main\.js/],
+  ['GridManager', /gridmanager.main\.js/],
+  ['central manager', /central-manager-main\.js/],
+  ['worker', /worker\.mjs/],
+];
+
+/** The most memory of each part of this agent, in MB. */
+function peaksOf(agent: TestAgent): Record<string, number> {
+  const peaks: Record<string, number> = {};
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
-      return (
-        /^\d+$/.test(pid) &&
-        readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`GRYPHUS_HOME=${agent.home}`) &&
-        /main\.js/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))
-      );
+      const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+      const part = PARTS.find(([, pattern]) => pattern.test(command))?.[0];
+      const ours = readFileSync(`/proc/${pid}/environ`, 'utf8').includes(agent.dir);
+      if (part !== undefined && ours) peaks[part] = Math.max(peaks[part] ?? 0, kbOf(pid) / 1000);
     } catch {
-      return false;
+      // It has ended, or is somebody else's.
     }
-  });
+  }
+  return peaks;
 }
 
 function kbOf(pid: string): number {

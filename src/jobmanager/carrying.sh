@@ -42,6 +42,7 @@ take_in() { # $1 words SHA
 # directory, with %XX.
 do_fetch() {
   words=$(body "$1") limit=$2
+  # Appending copies the whole list each time, so it is kept short.
   set --
   for word in $words; do
     key=${word#?:} name=''
@@ -62,7 +63,6 @@ do_fetch() {
         for file in "jobs/$key/work"/* "jobs/$key/work"/.[!.]* "jobs/$key/work"/..?*; do
           [ -f "$file" ] || continue
           case $THERE in *"/${file##*/}/"*) continue ;; esac
-          # Appending copies the whole list each time, so it is kept short.
           [ $# -lt 500 ] || {
             send_files "$limit" "$@"
             set --
@@ -81,6 +81,10 @@ do_fetch() {
     if [ ! -e "$file" ]; then
       say "missing $key ${name:-${file##*/}}"
     else
+      [ $# -lt 500 ] || {
+        send_files "$limit" "$@"
+        set --
+      }
       odd=
       [ -f "$file" ] || odd=$(odd_in "$file")
       if [ -z "$odd" ]; then
@@ -115,15 +119,12 @@ send_files() { # $1 the limit, then files
   printf '\n%s\n' "$NONCE" >|"$T/mark"
   # shellcheck disable=SC2016 # for the inner shell
   LC_ALL=C find -L "$@" -type f ! -size "+$limit" -exec sh -c '
-    mark=$1 encode=$2 nonce=$3
-    shift 3
+    mark=$1 encode=$2 nonce=$3 cats=$4
+    shift 4
     LC_ALL=C awk "$encode"" BEGIN { for (i = 1; i < ARGC; i++) print \"small \" encode(substr(ARGV[i], 6)); exit }" "$@"
-    count=$#
-    printf "stream %s %s\n" "$nonce" "$count"
-    for file do set -- "$@" "$file" "$mark"; done
-    shift "$count"
-    cat -- "$@"
-    printf "streamed %s\n" "$?"' sh "$T/mark" "$ENCODE" "$NONCE" {} + 2>/dev/null
+    printf "stream %s %s\n" "$nonce" "$#"
+    eval "$(LC_ALL=C awk "$cats" "$@")"
+    printf "streamed %s\n" "$?"' sh "$T/mark" "$ENCODE" "$NONCE" "$CATS" {} + 2>/dev/null
   list_files big "$@" -type f -size "+$limit"
   list_files executable "$@" -type f -perm -100
   # find can test mode bits only one by one.
@@ -141,6 +142,16 @@ do_digest() {
     digest=$($SHA 2>/dev/null <"jobs/$plain") && say "digest ${digest%% *} $name"
   done
 }
+# Prints the command that writes the files of its arguments with the mark after each. A shell that appends them to its
+# own arguments one by one copies all of them each time.
+CATS=' BEGIN {
+  printf "cat --"
+  for (i = 1; i < ARGC; i++) {
+    gsub(/\047/, "\047\"\047\"\047", ARGV[i])
+    printf " \047%s\047 \"$mark\"", ARGV[i]
+  }
+  exit
+}'
 LIST=' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i], 6)); exit }'
 list_files() { # $1 kind, then arguments for find
   kind=$1

@@ -17,7 +17,7 @@ import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
 import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
-import { SmallSaver } from './save-small.ts';
+import { SmallSaver } from '../staging/save-small.ts';
 import { SmallFiles } from './small-files.ts';
 
 const BATCH = 128;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { EarlyFlush } from '../util/early-flush.ts';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
 /** A multiple of SFTP's block size. */
@@ -51,12 +52,14 @@ export class LocalFiles implements FileSide {
       const file = await open(this.#path(path), at === 0 ? 'w' : 'r+', 0o600);
       try {
         await file.truncate(at);
+        const flush = new EarlyFlush(file);
         let offset = at;
         for await (const chunk of bytes) {
           for (let done = 0; done < chunk.length; ) {
             done += (await file.write(chunk, done, chunk.length - done, offset + done)).bytesWritten;
           }
           offset += chunk.length;
+          flush.wrote(chunk.length);
         }
       } finally {
         await file.close();

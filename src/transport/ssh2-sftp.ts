@@ -1,6 +1,6 @@
 import type { SFTPWrapper, Stats } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
-import { Flight } from './flight.ts';
+import { Flight } from '../util/flight.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { RemoteShell } from './remote-shell.ts';
 import type { ShellFiles } from './shell-files.ts';

@@ -8,24 +8,30 @@ import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput, Refusal } from
 import { askedFor } from '../../staging/asked-for.ts';
 import { keepFloor } from '../../staging/disk-floor.ts';
 import { makeParents, partOf, within } from '../../staging/place.ts';
+import { SmallSaver } from '../../staging/save-small.ts';
 import { STREAM_FILES } from '../../staging/streams.ts';
 import type { Asking } from '../wire/asking.ts';
 import type { Attempt } from './attempts.ts';
+import { EarlyFlush } from '../../util/early-flush.ts';
 import { isFull } from '../host/full-disk.ts';
-import { blobsOf } from '../wire/run-blobs.ts';
+import { pieces } from '../wire/pieces.ts';
+import { blobOf } from '../wire/run-blobs.ts';
 import type { WireAnswer, WireAsk, OutputFile, RunSpec } from '../wire/wire.ts';
 
-const PIECE = 1 << 20;
-/** Files up to this size, in bytes, are not verified by a digest, since they arrive in one piece. */
-const SMALL = PIECE;
+/** Files up to this size, in bytes, arrive in one piece: if they were listed early, they are not verified by a digest. */
+const SMALL = 1 << 20;
+/** How many of them are asked for at once: each takes a round trip. */
+const AT_ONCE = 32;
+/** The free space of this disk is checked after this many bytes. */
+const CHECK_BYTES = 8 << 20;
 
 /** A piece of an input for the worker that runs the attempt. Rejects if the input does not belong to that job. */
 export async function inputPiece(spec: RunSpec, ask: Extract<WireAsk, { what: 'blob' }>): Promise<Buffer> {
-  const blob = blobsOf(spec).find(({ sha256 }) => sha256 === ask.sha256);
+  const blob = blobOf(spec, ask.sha256);
   if (!blob) throw new Error('that is not an input of this job');
   const file = await open(blob.path, 'r');
   try {
-    const buffer = Buffer.allocUnsafe(Math.min(ask.bytes, 4 << 20));
+    const buffer = Buffer.allocUnsafe(Math.max(0, Math.min(ask.bytes, 4 << 20, blob.bytes - ask.offset)));
     let got = 0;
     while (got < buffer.length) {
       const { bytesRead } = await file.read(buffer, got, buffer.length - got, ask.offset + got);
@@ -62,7 +68,7 @@ export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOu
     for (const stream of ['stdout', 'stderr'] as const)
       if (request[stream]) files.push(await bringStream(resultTransfer, stream));
     listed = await listFiles(resultTransfer);
-    for (const file of listed.files) files.push(await bringFile(resultTransfer, file));
+    files.push(...(await bringFiles(resultTransfer, listed.files)));
   } catch (thrown) {
     const error = asError(thrown);
     if (error instanceof GryphusError && FATAL.has(error.code)) throw error;
@@ -141,27 +147,69 @@ async function bringStream(resultTransfer: ResultTransfer, stream: 'stdout' | 's
   return { name: stream, kind: stream, path, bytes: await sizeOf(path), executable: false };
 }
 
-async function bringFile(resultTransfer: ResultTransfer, file: Listed['files'][number]): Promise<FetchedFile> {
+/** Small files many at a time, then each large one by itself. */
+async function bringFiles(
+  resultTransfer: ResultTransfer,
+  listed: readonly Listed['files'][number][],
+): Promise<FetchedFile[]> {
+  const all: FetchedFile[] = [];
+  const saver = new SmallSaver();
+  const left = listed.filter(({ bytes }) => bytes <= SMALL);
+  const worker = async (): Promise<void> => {
+    for (let file = left.pop(); file !== undefined; file = left.pop()) {
+      try {
+        all.push(await bringSmall(resultTransfer, saver, file));
+      } catch (thrown) {
+        left.length = 0;
+        throw thrown;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  for (const file of listed) if (file.bytes > SMALL) all.push(await bringLarge(resultTransfer, file));
+  return all;
+}
+
+async function bringSmall(
+  resultTransfer: ResultTransfer,
+  saver: SmallSaver,
+  file: Listed['files'][number],
+): Promise<FetchedFile> {
+  const { attempt, request } = resultTransfer;
+  const path = within(request.into, file.name);
+  const bytes = file.bytes === 0 ? Buffer.alloc(0) : await read(resultTransfer, `work/${file.offered}`, 0, file.bytes);
+  if (bytes.length !== file.bytes || (file.sha256 !== undefined && sha256(bytes) !== file.sha256))
+    throw lie(attempt, `sent a different '${file.name}' than it announced`);
+  await saver.save(request.into, path, bytes);
+  if (file.executable) await chmod(path, 0o700);
+  return fetched(file, path);
+}
+
+async function bringLarge(resultTransfer: ResultTransfer, file: Listed['files'][number]): Promise<FetchedFile> {
   const { into } = resultTransfer.request;
   const path = within(into, file.name);
   await makeParents(into, path);
   const part = partOf(path);
   const source = `work/${file.offered}`;
-  await pull(resultTransfer, {
-    source,
-    path: part,
-    from: file.bytes > SMALL ? await sizeOf(part) : 0,
-    bytes: file.bytes,
-  });
-  if (file.sha256 !== undefined && (await digestOf(part)) !== file.sha256) {
+  const from = await sizeOf(part);
+  const came = await pull(resultTransfer, { source, path: part, from, bytes: file.bytes });
+  if (file.sha256 !== undefined && (came ?? (await digestOf(part))) !== file.sha256) {
     await rm(part, { force: true });
     throw lie(resultTransfer.attempt, `sent a different '${file.name}' than it announced`);
   }
   await chmod(part, file.executable ? 0o700 : 0o600);
   await rename(part, path);
-  const { name, executable, mode } = file;
-  const bytes = await sizeOf(path);
+  return fetched(file, path);
+}
+
+function fetched({ name, bytes, executable, mode }: OutputFile, path: string): FetchedFile {
   return { name, kind: 'output', path, bytes, executable, ...(mode === undefined ? {} : { mode }) };
+}
+
+async function read(resultTransfer: ResultTransfer, path: string, offset: number, bytes: number): Promise<Buffer> {
+  if (!resultTransfer.wanted()) throw new GryphusError('interrupted', 'it is no longer needed');
+  const ask = { what: 'read', key: resultTransfer.attempt.key, path, offset, bytes } as const;
+  return (await needed(resultTransfer).ask(ask)).bytes;
 }
 
 interface Pulled {
@@ -173,27 +221,38 @@ interface Pulled {
   readonly bytes: number;
 }
 
-async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes: all }: Pulled): Promise<void> {
-  const { attempt, wanted } = resultTransfer;
+/** Returns the SHA-256 (hex) of what came, unless it goes on where an earlier attempt stopped. */
+async function pull(
+  resultTransfer: ResultTransfer,
+  { source, path, from, bytes: all }: Pulled,
+): Promise<string | undefined> {
+  const { attempt } = resultTransfer;
   const begin = from > all ? 0 : from;
+  const hash = begin === 0 ? createHash('sha256') : undefined;
   const file = await open(path, begin > 0 ? 'r+' : 'w', 0o600);
   try {
+    const flush = new EarlyFlush(file);
     let offset = begin;
-    while (offset < all) {
-      if (!wanted()) throw new GryphusError('interrupted', 'it is no longer needed');
-      await keepFloor(dirname(path));
-      const ask = { what: 'read', key: attempt.key, path: source, offset, bytes: PIECE } as const;
-      const { bytes } = await needed(resultTransfer).ask(ask);
-      if (bytes.length > PIECE || offset + bytes.length > all)
-        throw lie(attempt, `sent more of ${source} than it announced`);
-      if (bytes.length === 0) throw lie(attempt, `sent less of ${source} than it announced`);
-      await file.write(bytes, 0, bytes.length, offset);
+    let unchecked = CHECK_BYTES;
+    for await (const bytes of pieces((at, most) => read(resultTransfer, source, at, most), begin, all)) {
+      unchecked += bytes.length;
+      if (unchecked > CHECK_BYTES) {
+        await keepFloor(dirname(path), CHECK_BYTES);
+        unchecked = 0;
+      }
+      if (offset + bytes.length > all) throw lie(attempt, `sent more of ${source} than it announced`);
+      hash?.update(bytes);
+      for (let done = 0; done < bytes.length; )
+        done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
+      flush.wrote(bytes.length);
       offset += bytes.length;
     }
+    if (offset < all) throw lie(attempt, `sent less of ${source} than it announced`);
     await file.truncate(offset);
   } finally {
     await file.close();
   }
+  return hash?.digest('hex');
 }
 
 function lie({ host }: Attempt, what: string): GryphusError {
@@ -202,6 +261,10 @@ function lie({ host }: Attempt, what: string): GryphusError {
 
 async function sizeOf(path: string): Promise<number> {
   return (await stat(path).catch(() => undefined))?.size ?? 0;
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
 }
 
 async function digestOf(path: string): Promise<string> {

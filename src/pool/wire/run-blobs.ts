@@ -12,3 +12,12 @@ export function blobsOf(spec: RunSpec): Blob[] {
   ];
   return files.flatMap((file) => (file?.kind === 'blob' ? [file.blob] : []));
 }
+
+const BY_SHA256 = new WeakMap<RunSpec, ReadonlyMap<string, Blob>>();
+
+/** One of them, which may be of thousands, by its content. */
+export function blobOf(spec: RunSpec, sha256: string): Blob | undefined {
+  const known = BY_SHA256.get(spec) ?? new Map(blobsOf(spec).map((blob) => [blob.sha256, blob]));
+  BY_SHA256.set(spec, known);
+  return known.get(sha256);
+}

@@ -16,6 +16,7 @@ import {
   statSync,
   symlinkSync,
   utimesSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
@@ -26,6 +27,8 @@ import type { Blob, SiteFile } from '../../site/contract.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
 import { isFull } from '../host/full-disk.ts';
+import { PIECE, pieces } from '../wire/pieces.ts';
+import { Turns } from '../../util/turns.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { RunSpec } from '../wire/wire.ts';
@@ -33,7 +36,9 @@ import type { RunSpec } from '../wire/wire.ts';
 /** Fetches bytes of a blob from the central manager; fewer than requested at its end. */
 export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
 
-const PIECE = 1 << 20;
+/** How many files are pulled at once: each takes a round trip, or an open file. */
+const AT_ONCE = 64;
+const BLOCK = 1 << 20;
 const MOST_HELD = 16 << 20;
 const KEEP_MS = 7 * 86_400_000;
 
@@ -41,6 +46,7 @@ const KEEP_MS = 7 * 86_400_000;
 export class BlobCache {
   readonly #dir: string;
   readonly #coming = new Map<string, Promise<string>>();
+  readonly #turns = new Turns(() => AT_ONCE);
   /** Small files that were used recently, by SHA-256, and their size in bytes. */
   readonly #contents = new Map<string, Buffer>();
   #held = 0;
@@ -87,13 +93,13 @@ export class BlobCache {
         throw uncopied(blob, part, cause);
       });
       const hash = createHash('sha256');
-      await pipeline(createReadStream(part, { highWaterMark: PIECE }), hash);
+      await pipeline(createReadStream(part, { highWaterMark: BLOCK }), hash);
       return this.#keep(blob, part, hash.digest('hex'));
     });
   }
 
   pull(blob: Blob, pull: Pull): Promise<string> {
-    return this.#once(blob, () => this.#pull(blob, pull));
+    return this.#once(blob, () => this.#turns.run(() => this.#pull(blob, pull)));
   }
 
   #once(blob: Blob, bring: () => Promise<string>): Promise<string> {
@@ -107,14 +113,16 @@ export class BlobCache {
   async #pull(blob: Blob, pull: Pull): Promise<string> {
     const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
     const hash = createHash('sha256');
+    if (blob.bytes <= PIECE) {
+      const bytes = blob.bytes === 0 ? Buffer.alloc(0) : await pull(blob, 0, blob.bytes);
+      writeFileSync(part, bytes, { mode: 0o600 });
+      return this.#keep(blob, part, hash.update(bytes).digest('hex'));
+    }
     const fd = openSync(part, 'w', 0o600);
     try {
-      for (let offset = 0; ; ) {
-        const bytes = await pull(blob, offset, PIECE);
+      for await (const bytes of pieces((offset, most) => pull(blob, offset, most), 0, blob.bytes)) {
         hash.update(bytes);
         for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
-        offset += bytes.length;
-        if (bytes.length < PIECE) break;
       }
     } catch (thrown) {
       rmSync(part, { force: true });
@@ -179,7 +187,7 @@ function changed(blob: Blob, cause?: unknown): GryphusError {
 function digestOf(path: string): string {
   const hash: Hash = createHash('sha256');
   const fd = openSync(path, 'r');
-  const buffer = Buffer.allocUnsafe(PIECE);
+  const buffer = Buffer.allocUnsafe(BLOCK);
   try {
     for (let got = readSync(fd, buffer); got > 0; got = readSync(fd, buffer)) hash.update(buffer.subarray(0, got));
   } finally {

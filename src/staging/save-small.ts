@@ -1,9 +1,9 @@
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { keepFloor } from '../staging/disk-floor.ts';
-import { isOnLocalDisk } from '../staging/local-disk.ts';
-import { makeParents } from '../staging/place.ts';
+import { keepFloor } from './disk-floor.ts';
+import { isOnLocalDisk } from './local-disk.ts';
+import { makeParents } from './place.ts';
 
 /** The free space of this disk is checked after this many bytes. */
 const CHECK_BYTES = 8 << 20;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Flight } from '../../src/transport/flight.ts';
+import { Flight } from '../../src/util/flight.ts';
 
 /** A line with this many blocks a second and this latency: each answer's time grows with what is queued before it. */
 function settled(perSecond: number, wayMs: number): { readonly most: number; readonly waitMs: number } {
