@@ -29,6 +29,19 @@ export function processesOf(home) {
   });
 }
 
+/**
+ * Ms of processor time of everything on this machine since it started (proc(5), `stat`). On an otherwise idle machine the difference
+ * also counts what ended: the shells of a fork site, and the jobs.
+ */
+export function machineMs() {
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0] = readFileSync('/proc/stat', 'utf8')
+    .slice(4, 200)
+    .trim()
+    .split(/\s+/)
+    .map(Number);
+  return (user + nice + system + irq + softirq) * 10;
+}
+
 const NONE = { ms: 0, read: 0, written: 0, calls: 0 };
 
 /**

@@ -10,7 +10,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { bundled } from '../bundle.mjs';
-import { counting, each as perJob, used } from './processes.mjs';
+import { counting, each as perJob, machineMs, used } from './processes.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -25,7 +25,8 @@ const { values, positionals } = parseArgs({
 const jobs = Number(positionals[0] ?? 10_000);
 const cli = join(import.meta.dirname, '../..', process.env.GRYPHUS_DIST ?? 'dist', 'bin/gryphus.js');
 const home = mkdtempSync(join(tmpdir(), 'gryphus-bench-'));
-const env = { ...process.env, GRYPHUS_HOME: join(home, 'g') };
+// The fork site keeps its files in $HOME.
+const env = { ...process.env, HOME: home, GRYPHUS_HOME: join(home, 'g') };
 mkdirSync(join(home, 'g'), { mode: 0o700 });
 writeFileSync(join(home, 'g/config.toml'), '[pool]\ncpus = 8\n');
 
@@ -108,9 +109,10 @@ function commandsSince(before, after) {
 
 function round(name) {
   const file = submitFile(name);
-  const [before, redisBefore, began] = [used(home), redisInfo(), performance.now()];
+  const [before, redisBefore, busyBefore, began] = [used(home), redisInfo(), machineMs(), performance.now()];
   const { status } = gryphus('submit', '--wait', file);
   const seconds = (performance.now() - began) / 1000;
+  const busy = (machineMs() - busyBefore) / jobs;
   const [after, redisAfter] = [used(home), redisInfo()];
   const ends = readFileSync(join(home, `jobs-${name}.log`), 'utf8').match(/^005 /gm)?.length ?? 0;
   const redis = commandsSince(redisBefore, redisAfter);
@@ -124,7 +126,7 @@ function round(name) {
     console.log(
       `  ms of processor time a job: ${ms.toFixed(2)}: ${Object.entries(each)
         .map(([part, one]) => `${part} ${one.ms.toFixed(2)}`)
-        .join(', ')}`,
+        .join(', ')}; of the whole machine ${busy.toFixed(2)}`,
     );
     console.log(
       `  kB read and written, calls a job: ${Object.entries(each)
@@ -141,7 +143,7 @@ function round(name) {
         .join(', ')}`,
     );
   }
-  return { seconds, rate: jobs / seconds, status, ends, load, ms, each, redis };
+  return { seconds, rate: jobs / seconds, status, ends, load, ms, busy, each, redis };
 }
 
 /** Jobs a second by a personal HTCondor, from condor_submit to the end of condor_wait. */

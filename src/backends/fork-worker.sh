@@ -1,9 +1,10 @@
 #!/bin/sh
 # Gryphus: runs waiting jobs one after another in one slot (fork.sh); ends when no job waits.
-#   fork-worker.sh ROOT BIN SLOT HOST BOOT RESET
+#   fork-worker.sh ROOT BIN SLOT HOST BOOT RESET START
+# START is the program of fork-start.sh. With it, a job's wrapper is a copy of this shell; without it, a shell of its own.
 set -uC
 umask 077
-ROOT=$1 BIN=$2 SLOT=$3 HOST=$4 BOOT=$5 RESET=$6
+ROOT=$1 BIN=$2 SLOT=$3 HOST=$4 BOOT=$5 RESET=$6 START=${7-}
 cd "$ROOT" || exit 1
 start_of() { # $1 pid, see fork.sh
   PSTART=-
@@ -21,30 +22,69 @@ command -v setsid >/dev/null && SETSID=setsid
 start_of "$$"
 SELF="$$ $PSTART $BOOT $HOST"
 
+FORWARD='HUP INT QUIT USR1 USR2 XCPU'
+if [ -n "$START" ]; then
+  NOTES=$ROOT/fork/notes.$SLOT
+  [ -d "$NOTES" ] || mkdir "$NOTES" || exit 1
+  # shellcheck source=/dev/null
+  . "$BIN/wrapper.sh"
+fi
+# Called by the wrapper of a job when its program runs.
+claim_for() { # $1 pid
+  start_of "$1"
+  printf '%s\n' "$1 $PSTART $BOOT $HOST $PID" >|"$CLAIM"
+}
+
+# A claim is made by its name, which only one can create. The job's file in the queue stays until it has ended, so that a worker
+# that dies gives it back.
+take() { # $1 name: SEQ-KEY:N
+  [ ! -e "fork/running/$1" ] && true >"fork/running/$1" || return
+  if [ -f "fork/queue/$1" ]; then
+    printf '%s\n' "@$SLOT" >|"fork/running/$1" && return
+    # The disk is full.
+    STUCK=1
+  fi
+  rm -f "fork/running/$1"
+  return 1
+} 2>/dev/null
+
 run_one() { # $1 name: SEQ-KEY:N
   [ "$((turn % 64))" -ne 0 ] || set_clock
   turn=$((turn + 1))
-  claim=fork/running/$1@$SLOT
-  mv "fork/queue/$1" "$claim" 2>/dev/null || return
+  claim=fork/running/$1
   word=${1#*-}
-  $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" 'HUP INT QUIT USR1 USR2 XCPU' "${1%%-*}" "$RESET" "$CLOCK" </dev/null >/dev/null 2>&1 &
-  pid=$!
-  start_of "$pid"
-  printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
-  wait "$pid"
+  printf '%s\n' "$1" >|"fork/now.$SLOT"
+  pid=
+  if [ -n "$START" ]; then
+    (
+      set +C
+      CLAIM=$ROOT/$claim
+      attempt "${word%:*}" "${word##*:}" "$FORWARD" "${1%%-*}"
+    ) </dev/null >/dev/null 2>&1 &
+    wait "$!"
+    read -r pid _ <"$claim"
+    case $pid in @*) pid='' ;; esac
+  else
+    $SETSID sh "$BIN/wrapper.sh" "$ROOT" "${word%:*}" "${word##*:}" "$FORWARD" "${1%%-*}" "$RESET" "$CLOCK" </dev/null >/dev/null 2>&1 &
+    pid=$!
+    start_of "$pid"
+    printf '%s\n' "$pid $PSTART $BOOT $HOST" >|"$claim"
+    wait "$pid"
+    [ -n "$SETSID" ] || pid=
+  fi
   # Anything that the program left running in its process group ends with it.
-  [ -z "$SETSID" ] || kill -KILL "-$pid" 2>/dev/null
-  ended="$ended $claim"
+  [ -z "$pid" ] || kill -KILL "-$pid" 2>/dev/null
+  ended="$ended fork/queue/$1" claims="$claims $claim"
   # What left no record of its end must not be taken for running.
   if [ ! -f "jobs/${word%:*}/exit" ] || [ "$((turn % 16))" -eq 0 ]; then drop_ended; fi
 }
 
-# The names of ended jobs are removed many at a time; what a killed worker leaves of them, fork_repair finds.
-ended=
+# The names of ended jobs are removed many at a time, the claims last; what a killed worker leaves of them, fork_repair finds.
+ended='' claims=''
 drop_ended() {
   # shellcheck disable=SC2086 # names without blanks
-  [ -z "$ended" ] || rm -f $ended
-  ended=
+  [ -z "$ended" ] || rm -f $ended $claims
+  ended='' claims=''
 }
 
 # Sets CLOCK, see wrapper.sh: now and then, because the time of this machine may be set. Empty if date cannot tell parts of a
@@ -67,34 +107,40 @@ watch_slot() {
   # Once the worker has ended, another process may have its number.
   while sleep "$((looks < 5 ? 1 : 5))" && start_of "$$" && [ "$PSTART" = "$worker" ]; do
     looks=$((looks + 1))
-    for claim in fork/running/*@"$SLOT"; do
-      read -r pid _ <"$claim" || continue
-      word=${claim#fork/running/*-} && word=${word%@*}
-      # The wrapper is not part of the job. The list of its children has no line end.
-      child=
-      read -r child _ <"/proc/$pid/task/$pid/children"
-      memory_of "$child"
-      note_memory "jobs/${word%:*}/run.lock.${word##*:}"
-    done
+    { read -r name <"fork/now.$SLOT" && read -r pid _ _ _ wrapper <"fork/running/$name"; } || continue
+    case $pid in @*) continue ;; esac
+    word=${name#*-}
+    # A wrapper is not part of the job. The list of its children has no line end.
+    child=$pid
+    [ -n "$wrapper" ] || read -r child _ <"/proc/$pid/task/$pid/children"
+    memory_of "$child"
+    note_memory "jobs/${word%:*}/run.lock.${word##*:}"
   done
 } </dev/null >/dev/null 2>&1
+some_wait() {
+  for file in fork/queue/*; do
+    [ ! -f "$file" ] || [ -e "fork/running/${file#fork/queue/}" ] || return 0
+  done
+  return 1
+}
+
 watch_slot &
 WATCHER=$!
 trap 'kill -KILL "$WATCHER" 2>/dev/null' EXIT
 
-while printf '%s\n' "$SELF" 2>/dev/null >"fork/slot.$SLOT"; do
+STUCK=
+while [ -z "$STUCK" ] && printf '%s\n' "$SELF" 2>/dev/null >"fork/slot.$SLOT"; do
   found=1
-  while [ -n "$found" ]; do
+  while [ -n "$found" ] && [ -z "$STUCK" ]; do
     found=
     for file in fork/queue/*; do
-      [ -f "$file" ] || continue
+      take "${file#fork/queue/}" || continue
       found=1
       run_one "${file#fork/queue/}"
     done
   done
   drop_ended
-  rm -f "fork/slot.$SLOT"
+  rm -f "fork/slot.$SLOT" "fork/now.$SLOT"
   # A job that arrived after the last look but before the slot was released found no worker.
-  set -- fork/queue/*
-  [ -f "$1" ] || exit 0
+  some_wait || exit 0
 done

@@ -1,7 +1,8 @@
 # Gryphus: plain processes, at most so many at a time. The shell half of fork.ts, sourced by jobmanager.sh.
-#   fork/queue/SEQ-KEY:N        waits
-#   fork/running/SEQ-KEY:N@SLOT a worker has it; its line: the wrapper's `PID PSTART BOOT HOST`, one word until it runs
-#   fork/slot.SLOT              the worker's line in the same form; there are as many slots as jobs may run at once
+#   fork/queue/SEQ-KEY:N    waits, unless it is also in
+#   fork/running/SEQ-KEY:N  a worker has it; its line: its process `PID PSTART BOOT HOST`, then the wrapper's number unless that
+#                           is PID; until it runs, `@SLOT`
+#   fork/slot.SLOT          the worker's line in the same form; there are as many slots as jobs may run at once
 # Workers need no JobManager: each runs one waiting job after another and ends when no job waits.
 QUEUE_HEADING=TAG
 
@@ -11,6 +12,9 @@ backend_start() {
   [ -p news ] || mkfifo news 2>/dev/null
   RESET=
   env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
+  # shellcheck source=/dev/null
+  . "$BIN/fork-start.sh"
+  find_starter
   SEQUENCE=$(date +%s) PASS=0
   fork_repair
   fork_kick
@@ -74,11 +78,29 @@ lives() { # $1 pid, $2 pstart, $3 boot, $4 host; a process on another machine co
   [ "$4" = "$HOST" ] || return 0
   [ "$3" = "$BOOT" ] && start_of "$1" && [ -n "$PSTART" ] && [ "$PSTART" = "$2" ]
 }
-claim_of() { # $1 file: sets CLAIM to its line; empty after a worker took the job, until the program starts
-  CLAIM=
+# $1 file: sets CLAIM to its line; empty after a worker took the job, until the program starts. SLOT: the worker's until then.
+claim_of() {
+  CLAIM='' SLOT=''
   IFS= read -r CLAIM <"$1"
-  case $CLAIM in *' '*) ;; *) CLAIM='' ;; esac
+  case $CLAIM in
+    *' '*) ;;
+    @*) SLOT=${CLAIM#@} CLAIM='' ;;
+    *) CLAIM='' ;;
+  esac
 } 2>/dev/null
+# A worker that died at the very moment of its claim left no slot in it. Then it is given up when no worker is left.
+taker_lives() {
+  if [ -n "$SLOT" ]; then
+    holder_lives "fork/slot.$SLOT"
+    return
+  fi
+  slot=1
+  while [ "$slot" -le "$GRYPHUS_SLOTS" ]; do
+    holder_lives "fork/slot.$slot" && return
+    slot=$((slot + 1))
+  done
+  return 1
+}
 holder_lives() { # $1 file with a line of the form above
   line=
   [ -f "$1" ] && IFS= read -r line <"$1"
@@ -91,16 +113,18 @@ fork_kick() {
   set +f
   set -- fork/queue/*
   set -f
-  [ -e "$1" ] || return 0
   slot=1
-  while [ "$slot" -le "$GRYPHUS_SLOTS" ] && [ $# -gt 0 ]; do
-    if ! holder_lives "fork/slot.$slot"; then
-      rm -f "fork/slot.$slot"
-      fork_detached sh "$BIN/fork-worker.sh" "$ROOT" "$BIN" "$slot" "$HOST" "$BOOT" "$RESET"
-      shift
-    fi
-    slot=$((slot + 1))
+  for file; do
+    [ "$slot" -le "$GRYPHUS_SLOTS" ] || return 0
+    [ ! -e "$file" ] || [ -e "fork/running/${file#fork/queue/}" ] || kick_next
   done
+}
+kick_next() {
+  while [ "$slot" -le "$GRYPHUS_SLOTS" ] && holder_lives "fork/slot.$slot"; do slot=$((slot + 1)); done
+  [ "$slot" -le "$GRYPHUS_SLOTS" ] || return 0
+  rm -f "fork/slot.$slot"
+  fork_detached sh "$BIN/fork-worker.sh" "$ROOT" "$BIN" "$slot" "$HOST" "$BOOT" "$RESET" "$START"
+  slot=$((slot + 1))
 }
 fork_detached() {
   if [ -n "$SETSID" ]; then
@@ -112,23 +136,27 @@ fork_detached() {
 SETSID=
 command -v setsid >/dev/null && SETSID=1
 
-# Requeues jobs that a worker took but can no longer start, and drops ended ones from the list.
+# Gives back jobs that a worker took but can no longer start, and drops ended ones from the list, the claims last.
 fork_repair() {
   set +f
-  gone=
+  gone='' claims=''
   for file in fork/running/*; do
     [ -f "$file" ] || continue
     name=${file#fork/running/}
-    word=${name#*-} && word=${word%@*}
+    word=${name#*-}
+    claim_of "$file"
+    # shellcheck disable=SC2086 # words
+    if [ -n "$CLAIM" ] && lives $CLAIM; then continue; fi
     if [ -f "jobs/${word%:*}/exit" ] || [ ! -d "jobs/${word%:*}" ]; then
-      holder_lives "$file" || gone="$gone $file"
-    elif [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] && ! holder_lives "$file" && ! holder_lives "fork/slot.${name##*@}"; then
-      mv -f "$file" "fork/queue/${name%@*}"
+      if [ -z "$CLAIM" ] && taker_lives; then continue; fi
+      gone="$gone fork/queue/$name" claims="$claims $file"
+    elif [ -z "$CLAIM" ] && [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] && ! taker_lives; then
+      rm -f "$file"
     fi
   done 2>/dev/null
   set -f
   # shellcheck disable=SC2086 # names without blanks
-  [ -z "$gone" ] || rm -f $gone
+  [ -z "$gone" ] || rm -f $gone $claims
 }
 
 backend_queue() {
@@ -138,12 +166,13 @@ backend_queue() {
   say "$QUEUE_HEADING"
   for file in fork/queue/*; do
     name=${file#fork/queue/}
+    [ ! -e "fork/running/$name" ] || continue
     case $name in *-*:*) word=${name#*-} && say "gryphus.${word%:*}.${word##*:} ${name%%-*} PENDING" ;; esac
   done
   for file in fork/running/*; do
     name=${file#fork/running/}
-    case $name in *-*:*@*) ;; *) continue ;; esac
-    word=${name#*-} && word=${word%@*}
+    case $name in *-*:*) ;; *) continue ;; esac
+    word=${name#*-}
     state=RUNNING
     claim_of "$file"
     # shellcheck disable=SC2086 # words
@@ -151,6 +180,10 @@ backend_queue() {
       [ ! -f "jobs/${word%:*}/exit" ] || continue
       state=VANISHED
       case $CLAIM in *" $BOOT "*) ;; *) state=NODE_FAIL ;; esac
+    elif [ -z "$CLAIM" ] && ! taker_lives; then
+      # Its worker died after it had taken the lock; otherwise, fork_repair has given it back.
+      [ ! -f "jobs/${word%:*}/exit" ] || continue
+      [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] || state=VANISHED
     fi
     say "gryphus.${word%:*}.${word##*:} ${name%%-*} $state"
   done
@@ -173,7 +206,7 @@ backend_cancel() { # $1 how, $2 tags
   for tag in $2; do
     word=${tag#gryphus.} && word=${word%.*}:${word##*.}
     rm -f fork/queue/*-"$word"
-    for file in fork/running/*-"$word"@*; do
+    for file in fork/running/*-"$word"; do
       [ -f "$file" ] || continue
       turns=0
       claim_of "$file"
@@ -183,12 +216,19 @@ backend_cancel() { # $1 how, $2 tags
         turns=$((turns + 1))
       done
       # shellcheck disable=SC2086 # words
-      [ -n "$CLAIM" ] && [ "${CLAIM##* }" = "$HOST" ] && lives $CLAIM && kill "-$1" "-${CLAIM%% *}" 2>/dev/null
+      [ -z "$CLAIM" ] || fork_signal "$1" $CLAIM
       [ "$1" != KILL ] || fork_kill_escaped "${word%:*}"
     done
   done
   set -f
 }
+fork_signal() { # $1 signal, then the words of a claim
+  [ "${5-}" = "$HOST" ] && lives "$2" "$3" "$4" "$5" || return
+  # The wrapper notes it.
+  [ "$1" = KILL ] || [ -z "${6-}" ] || kill "-$1" "$6"
+  # It makes its own process group as its first step.
+  kill "-$1" "-$2" || kill "-$1" "$2"
+} 2>/dev/null
 # Processes that left the job's process group still carry its key in their environment.
 fork_kill_escaped() { # $1 key
   # shellcheck disable=SC2013 # paths without blanks

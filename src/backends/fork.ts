@@ -1,9 +1,9 @@
 import type { Backend, QueueEntry } from './contract.ts';
 
-/** Plain processes on the site's front machine, a bounded number at a time (fork.sh, fork-worker.sh). */
+/** Plain processes on the site's front machine, a bounded number at a time (fork.sh, fork-worker.sh, fork-start.sh). */
 export const fork: Backend = {
   name: 'fork',
-  shell: ['fork.sh', 'fork-worker.sh'],
+  shell: ['fork.sh', 'fork-worker.sh', 'fork-start.sh'],
   patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0, closing: 0 },
   arrays: false,
   oneHost: true,

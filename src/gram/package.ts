@@ -40,6 +40,7 @@ export function jobPackage(record: GramRecord, contentPath: (sha256: string) => 
   for (const { sha256 } of sharedBlobs(record)) blobs.delete(sha256);
   return [
     { name: 'wrapper.sh', mode: 0o700, content: readFileSync(new URL('../jobmanager/wrapper.sh', import.meta.url)) },
+    { name: 'inputs.sh', mode: 0o700, content: readFileSync(new URL('../jobmanager/inputs.sh', import.meta.url)) },
     { name: 'ends.sh', mode: 0o700, content: readFileSync(new URL('../util/ends.sh', import.meta.url)) },
     { name: `jobs/${key}/spec`, mode: 0o600, content: Buffer.from(`${lines.join('\n')}\n`) },
     ...wantedFile(key, spec.outputs),

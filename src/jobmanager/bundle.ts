@@ -23,6 +23,7 @@ const COMMON = [
   'sweeping.sh',
   'proxies.sh',
   'wrapper.sh',
+  'inputs.sh',
   'again.sh',
   'memory.sh',
 ];

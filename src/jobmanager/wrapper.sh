@@ -7,37 +7,59 @@
 # RESET    set by a caller that runs many jobs on this machine and watches their memory: the option with which env here
 #          resets ignored signals, if it has one
 # CLOCK    when this machine was started, in hundredths of a second since 1970, so that no process has to tell the time
+# Sourced by fork-worker.sh, it only defines `attempt KEY N FORWARD BATCH-ID`, for a subshell: it never returns. The caller
+# has set ROOT, BIN, HOST, BOOT, CLOCK, START (fork-start.sh), NOTES (a directory for notes, which are written anew for each job, as
+# a new file costs more), CLAIM, and `claim_for PID`, called when the program runs.
 # Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 the lock could not be taken
 # or the disk is full, 219 the program could not be started, 220 it got no leave to start.
 set -u
 umask 077
-ROOT=$1 KEY=$2 N=$3 FORWARD=$4 BATCH_ID=${5:--} RESET=${6-} WATCHED=${6+yes} CLOCK=${7-}
-BIN=${0%/*}
 # By the batch system's job script: this is not the first run of its job.
-RESTARTED=${GRYPHUS_RESTARTED-} RUN=
+RESTARTED=${GRYPHUS_RESTARTED-} RUN=''
 unset GRYPHUS_RESTARTED
+case $0 in
+  */fork-worker.sh) WATCHED=yes ;;
+  *)
+    ROOT=$1 RESET=${6-} WATCHED=${6+yes} CLOCK=${7-} START='' CLAIM='' NOTES=''
+    BIN=${0%/*}
+    HOST=
+    [ -r /proc/sys/kernel/hostname ] && read -r HOST </proc/sys/kernel/hostname
+    [ -n "$HOST" ] || HOST=$(uname -n)
+    BOOT=-
+    [ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
+    ;;
+esac
 # shellcheck source=/dev/null
 . "$BIN/ends.sh"
-
-case $KEY in *.a)
-  line=$(sed -n "${N}p" "$ROOT/groups/$KEY/map" 2>/dev/null)
-  KEY=${line% *} N=${line##* }
-  [ -n "$KEY" ] || exit 216
-  ;;
-esac
-cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
+# shellcheck source=/dev/null
+. "$BIN/inputs.sh"
+NL='
+'
+ENV_COMMAND=$(command -v env)
+case $ENV_COMMAND in '' | *[!A-Za-z0-9_./+-]*) ENV_COMMAND='env' ;; esac
 now() { date +%s; }
-# Reads /proc instead of starting processes: there are many short jobs.
-HOST=
-[ -r /proc/sys/kernel/hostname ] && read -r HOST </proc/sys/kernel/hostname
-[ -n "$HOST" ] || HOST=$(uname -n)
-BOOT=-
-[ -r /proc/sys/kernel/random/boot_id ] && read -r BOOT </proc/sys/kernel/random/boot_id
-PSTART=-
-if [ -r "/proc/$$/stat" ] && read -r stat <"/proc/$$/stat"; then
-  # shellcheck disable=SC2086 # words of numbers
-  set -- ${stat##*) } && PSTART=${20}
-fi
+
+attempt() { # $1 key, $2 submission, $3 signals to forward, $4 the batch system's id
+  KEY=$1 N=$2 FORWARD=$3 BATCH_ID=$4
+  case $KEY in *.a)
+    line=$(sed -n "${N}p" "$ROOT/groups/$KEY/map" 2>/dev/null)
+    KEY=${line% *} N=${line##* }
+    [ -n "$KEY" ] || exit 216
+    ;;
+  esac
+  cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
+  await_leave
+  # A subshell has its own number, and $$ is that of the shell from which it was made.
+  PID=$$ PSTART=-
+  if [ -r /proc/self/stat ] && read -r stat </proc/self/stat; then
+    PID=${stat%% *}
+    # shellcheck disable=SC2086 # words of numbers
+    set -- ${stat##*) } && PSTART=${20}
+  fi
+  take_lock
+  [ -n "$NOTES" ] || NOTES=run.lock.$N
+  perform
+}
 
 # An event is one line that ends with ' .', written at once; the JobManager reads only complete lines.
 announce() { # $1 kind, $2 line
@@ -63,7 +85,8 @@ has_leave() { # lists the directory, because a network file system may cache for
   set -- leave*
   [ "$1" = leave ]
 }
-if leave_within && ! has_leave; then
+await_leave() {
+  leave_within && ! has_leave || return 0
   asks="1 host=$HOST at=$(now) id=$BATCH_ID ."
   printf '%s\n' "$asks" >"asks.$N.new" && mv -f "asks.$N.new" "asks.$N"
   announce q "$asks"
@@ -80,38 +103,43 @@ if leave_within && ! has_leave; then
     sleep "$pause"
     [ "$waited" -lt 10 ] || pause=1
   done
-fi
+}
 
-# The lock. A directory: a copy has it. A plain file: the submission was fenced, and none of its copies may start.
 take_over() { return 1; }
 # shellcheck source=/dev/null
 [ -z "$RESTARTED" ] || . "$BIN/again.sh"
-if ! mkdir "run.lock.$N" 2>/dev/null && { [ -e "run.lock.$N" ] || exit 218; } && ! take_over; then
-  RUN=
-  [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$$ at=$(now) id=$BATCH_ID ."
-  exit 217
-fi
-# Reserves space for the exit record, as the disk may be full by then. Without it, nothing is started.
-if ! printf '%900s\n' '' >exit.new; then
-  rm -f exit.new
-  rmdir "run.lock.$N"
-  exit 218
-fi 2>/dev/null
+make_directory() {
+  if [ -n "$START" ]; then "$START" "$1"; else mkdir "$1"; fi
+}
 # The uptime of this machine, to compute times without another process.
 up_for() { [ -r /proc/uptime ] && IFS=' .' read -r UP PART _ </proc/uptime && [ "$UP" -ge 0 ]; } 2>/dev/null
-BEGAN='' STARTED=''
-up_for && BEGAN=$UP && [ -n "$CLOCK" ] && STARTED=$(((CLOCK + UP * 100 + 1$PART - 100) / 100))
-[ -n "$STARTED" ] || STARTED=$(now)
-owner="1 host=$HOST pid=$$ pstart=$PSTART boot=$BOOT start=$STARTED${RUN:+ run=$RUN} id=$BATCH_ID ."
-printf '%s\n' "$owner" >"run.lock.$N/owner"
-announce s "$owner"
 
-got=
+# The lock. A directory: a copy has it. A plain file: the submission was fenced, and none of its copies may start.
+take_lock() {
+  if ! make_directory "run.lock.$N" 2>/dev/null && { [ -e "run.lock.$N" ] || exit 218; } && ! take_over; then
+    RUN=
+    [ -d "run.lock.$N" ] && announce d "1 host=$HOST pid=$PID at=$(now) id=$BATCH_ID ."
+    exit 217
+  fi
+  # Reserves space for the exit record, as the disk may be full by then. Without it, nothing is started.
+  if ! printf '%900s\n' '' >exit.new; then
+    rm -f exit.new
+    rmdir "run.lock.$N"
+    exit 218
+  fi 2>/dev/null
+  BEGAN='' STARTED=''
+  up_for && BEGAN=$UP && [ -n "$CLOCK" ] && STARTED=$(((CLOCK + UP * 100 + 1$PART - 100) / 100))
+  [ -n "$STARTED" ] || STARTED=$(now)
+  owner="1 host=$HOST pid=$PID pstart=$PSTART boot=$BOOT start=$STARTED${RUN:+ run=$RUN} id=$BATCH_ID ."
+  printf '%s\n' "$owner" >"run.lock.$N/owner"
+  announce s "$owner"
+}
+
 finish() { # $1 how, $2 words
   [ -z "${2-}" ] || set -- "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"
   user='' system=''
-  times >"run.lock.$N/times"
-  { read -r _ && read -r user system; } <"run.lock.$N/times"
+  times >"$NOTES/times"
+  { read -r _ && read -r user system; } <"$NOTES/times"
   memory=
   [ -r "run.lock.$N/memory" ] && read -r memory <"run.lock.$N/memory"
   set -- "$1" "${2-}"
@@ -135,58 +163,6 @@ decode() {
   case $VALUE in *\\*) VALUE=$(printf '%b.' "$VALUE") && VALUE=${VALUE%.} ;; esac
 }
 
-cached() { # $1 sha, $2 x or -: prints the path of the content; with x, that of an executable copy
-  SOURCE=$ROOT/cache/$1
-  [ -f "$SOURCE" ] || cannot "The input $1 is not in the site's cache."
-  [ "$2" = x ] || return 0
-  SOURCE=$SOURCE.x
-  [ -f "$SOURCE" ] && return 0
-  cp -p "${SOURCE%.x}" "$SOURCE.$KEY" && chmod 500 "$SOURCE.$KEY" && mv -f "$SOURCE.$KEY" "$SOURCE"
-}
-
-# Links large content and programs but copies small data: a program may write into its inputs.
-place() { # $1 sha, $2 bytes, $3 x or -, $4 name
-  cached "$1" "$3"
-  case $4 in */*) [ -d "work/${4%/*}" ] || mkdir -p "work/${4%/*}" ;; *) NAMES=$NAMES$4/ ;; esac
-  if [ "$3" = x ] || [ "$2" -gt 1048576 ]; then
-    ln "$SOURCE" "work/$4" 2>/dev/null && LINKED="$LINKED $1" && return 0
-  fi
-  cat "$SOURCE" >"work/$4" || cannot "The input $4 could not be copied: is the disk full?"
-  [ "$3" = - ] || chmod u+x "work/$4"
-}
-
-# Many small inputs in one archive: a process for each of them would take longer than the whole transfer.
-unpack() { # $1 sha
-  cached "$1" -
-  command -v tar >/dev/null || cannot 'The inputs could not be unpacked: there is no tar on this machine of the site.'
-  (cd work && exec tar -xmof -) <"$SOURCE" 2>"run.lock.$N/unpack" ||
-    cannot "The inputs could not be unpacked: $(tail -n 1 "run.lock.$N/unpack")"
-}
-
-borrow() { # $1 path at the site, $2 name
-  case $2 in */*) mkdir -p "work/${2%/*}" ;; *) NAMES=$NAMES$2/ ;; esac
-  [ -r "$1" ] || cannot "The input $1 cannot be read at the site."
-  ln -s "$1" "work/$2" || cannot "The input $1 could not be linked."
-}
-
-# Uses whatever tool the site has, and resumes interrupted transfers. The URL may hold a secret (a signature), and
-# anyone on the host can read command lines, so it is passed on standard input. Some versions of wget (busybox) only
-# take it as an argument, and are not used.
-download() { # $1 URL, $2 name
-  NAMES=$NAMES$2/
-  if command -v curl >/dev/null; then
-    printf 'url = "%s"\n' "$(printf %s "$1" | sed 's/[\\"]/\\&/g')" |
-      curl -qgfsSL --connect-timeout 60 --retry 5 -C - -o "work/$2" -K - 2>"run.lock.$N/download"
-  elif command -v wget >/dev/null; then
-    case $(wget --help 2>&1) in
-      *--input-file*) printf '%s\n' "$1" | wget -nv -c -t 5 -T 60 -O "work/$2" -i - ;;
-      *) cannot 'The site has no curl, and its wget would show the URL of an input to everyone on the host.' ;;
-    esac 2>"run.lock.$N/download"
-  else
-    cannot "The site has neither curl nor wget to fetch $1."
-  fi || cannot "The input $1 could not be fetched at the site: $(tail -n 1 "run.lock.$N/download")"
-}
-
 # Whether a shell can export the variable: its name must be an identifier, and some names have a meaning to certain
 # shells.
 is_plain() {
@@ -198,95 +174,7 @@ is_plain() {
   esac
 }
 
-[ -d work ] || mkdir work || cannot 'The working directory could not be made: is the disk full?'
-HERE=$ROOT/jobs/$KEY
-NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
-NL='
-'
-set --
-while IFS= read -r line; do
-  decode "${line#* }"
-  case $line in
-    join) JOINED=1 ;;
-    'core '*) CORE=$VALUE ;;
-    'cwd '*) DIR=$VALUE ;;
-    'dir '*)
-      mkdir -p "work/$VALUE" || cannot "The directory $VALUE could not be made."
-      NAMES=$NAMES${VALUE%%/*}/
-      ;;
-    'blob '*) sha=${VALUE%% *} there='' bytes=${VALUE#* } && x=${bytes#* } bytes=${bytes%% *} ;;
-    'there '*) there=$VALUE ;;
-    'url '*) url=$VALUE ;;
-    'top '*) NAMES=$NAMES$VALUE/ ;;
-    unpack) unpack "$sha" ;;
-    'as '*)
-      if [ -n "$url" ]; then
-        download "$url" "$VALUE"
-        url=
-      elif [ -n "$there" ]; then
-        borrow "$there" "$VALUE"
-      else
-        place "$sha" "$bytes" "$x" "$VALUE"
-      fi
-      ;;
-    stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
-    'env '*)
-      # shellcheck disable=SC2016 # src/job/start-directory.ts
-      case $VALUE in
-        *'=$$(GryphusDirectory:'*)
-          there=${VALUE#*'=$$(GryphusDirectory:'} VALUE=${VALUE%%=*}
-          if [ "$DIR" = "$HERE/work" ]; then VALUE=$VALUE=$DIR; else VALUE=$VALUE=${there%?}; fi
-          ;;
-      esac
-      if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi
-      ;;
-    'proxy '*)
-      [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
-      set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"
-      ;;
-    program)
-      PROGRAM=$there
-      if [ -z "$there" ]; then
-        place "$sha" "$bytes" x condor_exec.exe
-        PROGRAM=$HERE/work/condor_exec.exe
-        [ "$DIR" != "$HERE/work" ] || PROGRAM=./condor_exec.exe
-      fi
-      # After the exported variables come those that env sets.
-      set -- "$@" ''
-      while IFS= read -r line; do
-        [ -z "$line" ] || { decode "${line#* }" && set -- "$@" "$VALUE"; }
-      done <<OTHERS
-$others
-OTHERS
-      # env would take a program with '=' in its path for a variable.
-      # shellcheck disable=SC2016 # the inner shell expands it
-      case $PROGRAM in *=*) set -- "$@" sh -c 'exec "$@"' sh ;; esac
-      set -- "$@" "$PROGRAM"
-      ;;
-    'arg '*) set -- "$@" "$VALUE" ;;
-    end) break ;;
-  esac
-done <spec
-[ "$line" = end ] || cannot 'The record of this attempt is not whole.'
-printf '%s' "$NAMES" >names
-# The site's part of the record has these ads; only this machine knows its name.
-if [ -f work/.job.ad ]; then
-  printf 'Machine = "%s"\nName = "%s"\n' "$HOST" "$HOST" >>work/.machine.ad
-  set -- "_CONDOR_JOB_AD=$HERE/work/.job.ad" "_CONDOR_MACHINE_AD=$HERE/work/.machine.ad" "$@"
-fi
-
-# Explains errors that can be found before the start; a later status of 126 or 127 is the program's own.
-[ -d "$DIR" ] || cannot "The directory $DIR does not exist at the site."
-[ -r "$INPUT" ] || cannot "The standard input $INPUT cannot be read at the site."
-case $PROGRAM in
-  /*) file=$PROGRAM ;;
-  */*) file=$DIR/$PROGRAM ;;
-  *) file=$(command -v "$PROGRAM") || cannot "The program $PROGRAM is not in the site's PATH." ;;
-esac
-[ -e "$file" ] || cannot "The program $file does not exist at the site."
-[ ! -d "$file" ] || cannot "The program $file is a directory."
-[ -x "$file" ] || cannot "The program $file may not be executed at the site."
-# Called only if the program may have failed to start, since the first line of a binary file can be long.
+# Called only if it may have failed to start, since the first line of a binary file can be long.
 check_interpreter() {
   first=
   IFS= read -r first <"$file" 2>/dev/null
@@ -296,19 +184,6 @@ check_interpreter() {
   [ -x "$interpreter" ] || cannot "The interpreter '$interpreter' of $file does not exist at the site."
 }
 
-# A background command of a shell without job control ignores INT and QUIT; only a newer env can reset them. The result
-# is cached for the host.
-if [ -z "$WATCHED" ]; then
-  if [ -e "$ROOT/tmp/env.$HOST" ]; then
-    RESET=--default-signal=INT,QUIT
-  elif env --default-signal=INT,QUIT true; then
-    RESET=--default-signal=INT,QUIT
-    printf '' >"$ROOT/tmp/env.$HOST"
-  fi 2>/dev/null
-fi
-
-ENV_COMMAND=$(command -v env)
-case $ENV_COMMAND in '' | *[!A-Za-z0-9_./+-]*) ENV_COMMAND='env' ;; esac
 # $1…: variables, an empty word, more variables for env to set, the program, its arguments; never returns. The former
 # are exported, as anyone can read command lines. They may have any names, even ours, so none of our variables are used
 # later.
@@ -325,7 +200,7 @@ launch() {
       shift
     done 2>/dev/null
     shift
-    exec $ENV_COMMAND $RESET -- \"\$@\""
+    exec $BY_ENV \"\$@\""
 }
 run() {
   if [ -n "$JOINED" ]; then launch "$@" >stdout 2>&1; else launch "$@" >stdout 2>stderr; fi
@@ -337,38 +212,134 @@ pass_on() { # $1 signal
   [ -z "$CHILD" ] || kill "-$1" "$CHILD"
 } 2>/dev/null
 
-CHILD=''
-for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
-  # shellcheck disable=SC2064 # the name is meant now
-  trap "pass_on $signal" "$signal"
-done
-{ true >stdout && true >stderr; } || cannot 'The files of its output could not be made: is the disk full?'
-exec 2>"run.lock.$N/said"
-run "$@" <"$INPUT" &
-CHILD=$!
-WATCHER=
-if [ -z "$WATCHED" ] && [ -r "$BIN/memory.sh" ]; then
-  # shellcheck source=/dev/null
-  (. "$BIN/memory.sh" && watch_one "$CHILD" "run.lock.$N") </dev/null >/dev/null 2>&1 &
-  WATCHER=$!
-fi
-await_end "$CHILD" "run.lock.$N"
-[ -z "$WATCHER" ] || { kill -KILL "$WATCHER" && wait "$WATCHER"; } 2>/dev/null
-# An input that is a link no longer matches its name if the program wrote into it. Its time alone does not tell, because
-# preparing another job with it changes the time.
-is_still() { # $1 file, $2 its sha
-  for tool in 'openssl dgst -sha256 -r' sha256sum 'shasum -a 256' 'busybox sha256sum'; do
-    # shellcheck disable=SC2086 # a command and its options
-    sum=$($tool "$1" 2>/dev/null) && [ "${sum%% *}" = "$2" ] && return
+# Does what the record says, and never returns.
+perform() {
+  got=''
+  [ -d work ] || mkdir work || cannot 'The working directory could not be made: is the disk full?'
+  HERE=$ROOT/jobs/$KEY
+  NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
+  set --
+  while IFS= read -r line; do
+    decode "${line#* }"
+    case $line in
+      join) JOINED=1 ;;
+      'core '*) CORE=$VALUE ;;
+      'cwd '*) DIR=$VALUE ;;
+      'dir '*)
+        mkdir -p "work/$VALUE" || cannot "The directory $VALUE could not be made."
+        NAMES=$NAMES${VALUE%%/*}/
+        ;;
+      'blob '*) sha=${VALUE%% *} there='' bytes=${VALUE#* } && x=${bytes#* } bytes=${bytes%% *} ;;
+      'there '*) there=$VALUE ;;
+      'url '*) url=$VALUE ;;
+      'top '*) NAMES=$NAMES$VALUE/ ;;
+      unpack) unpack "$sha" ;;
+      'as '*)
+        if [ -n "$url" ]; then
+          download "$url" "$VALUE"
+          url=
+        elif [ -n "$there" ]; then
+          borrow "$there" "$VALUE"
+        else
+          place "$sha" "$bytes" "$x" "$VALUE"
+        fi
+        ;;
+      stdin) if [ -n "$there" ]; then INPUT=$there; else cached "$sha" - && INPUT=$SOURCE; fi ;;
+      'env '*)
+        # shellcheck disable=SC2016 # src/job/start-directory.ts
+        case $VALUE in
+          *'=$$(GryphusDirectory:'*)
+            there=${VALUE#*'=$$(GryphusDirectory:'} VALUE=${VALUE%%=*}
+            if [ "$DIR" = "$HERE/work" ]; then VALUE=$VALUE=$DIR; else VALUE=$VALUE=${there%?}; fi
+            ;;
+        esac
+        if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi
+        ;;
+      'proxy '*)
+        [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
+        set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"
+        ;;
+      program)
+        PROGRAM=$there
+        if [ -z "$there" ]; then
+          place "$sha" "$bytes" x condor_exec.exe
+          PROGRAM=$HERE/work/condor_exec.exe
+          [ "$DIR" != "$HERE/work" ] || PROGRAM=./condor_exec.exe
+        fi
+        # After the exported variables come those that env sets.
+        set -- "$@" ''
+        # shellcheck disable=SC2016 # the inner shell expands it
+        [ -z "$START" ] || set -- "$@" "$START" /bin/sh -c 'exec "$@"' sh
+        # What it would look up in the present directory, env looks up in PATH.
+        case $others:$PROGRAM in :*/*) ;; *) [ -z "$START" ] || set -- "$@" "$ENV_COMMAND" -- ;; esac
+        while IFS= read -r line; do
+          [ -z "$line" ] || { decode "${line#* }" && set -- "$@" "$VALUE"; }
+        done <<OTHERS
+$others
+OTHERS
+        # env would take a program with '=' in its path for a variable.
+        # shellcheck disable=SC2016 # the inner shell expands it
+        case $PROGRAM in *=*) set -- "$@" sh -c 'exec "$@"' sh ;; esac
+        set -- "$@" "$PROGRAM"
+        ;;
+      'arg '*) set -- "$@" "$VALUE" ;;
+      end) break ;;
+    esac
+  done <spec
+  [ "$line" = end ] || cannot 'The record of this attempt is not whole.'
+  printf '%s' "$NAMES" >names
+  # Only this machine knows its name.
+  if [ -f work/.job.ad ]; then
+    printf 'Machine = "%s"\nName = "%s"\n' "$HOST" "$HOST" >>work/.machine.ad
+    set -- "_CONDOR_JOB_AD=$HERE/work/.job.ad" "_CONDOR_MACHINE_AD=$HERE/work/.machine.ad" "$@"
+  fi
+
+  # Explains errors that can be found before the start; a later status of 126 or 127 is the program's own.
+  [ -d "$DIR" ] || cannot "The directory $DIR does not exist at the site."
+  [ -r "$INPUT" ] || cannot "The standard input $INPUT cannot be read at the site."
+  case $PROGRAM in
+    /*) file=$PROGRAM ;;
+    */*) file=$DIR/$PROGRAM ;;
+    *) file=$(command -v "$PROGRAM") || cannot "The program $PROGRAM is not in the site's PATH." ;;
+  esac
+  [ -e "$file" ] || cannot "The program $file does not exist at the site."
+  [ ! -d "$file" ] || cannot "The program $file is a directory."
+  [ -x "$file" ] || cannot "The program $file may not be executed at the site."
+  # A background command of a shell without job control ignores INT and QUIT; only a newer env can reset them. The result
+  # is cached for the host.
+  if [ -z "$WATCHED" ]; then
+    if [ -e "$ROOT/tmp/env.$HOST" ]; then
+      RESET=--default-signal=INT,QUIT
+    elif env --default-signal=INT,QUIT true; then
+      RESET=--default-signal=INT,QUIT
+      printf '' >"$ROOT/tmp/env.$HOST"
+    fi 2>/dev/null
+  fi
+
+  BY_ENV=
+  [ -n "$START" ] || BY_ENV="$ENV_COMMAND $RESET --"
+  CHILD=''
+  for signal in TERM HUP INT QUIT USR1 USR2 XCPU; do
+    # shellcheck disable=SC2064 # the name is meant now
+    trap "pass_on $signal" "$signal"
   done
-  return 1
+  { true >stdout && true >stderr; } || cannot 'The files of its output could not be made: is the disk full?'
+  exec 2>"$NOTES/said"
+  run "$@" <"$INPUT" &
+  CHILD=$!
+  [ -z "$CLAIM" ] || claim_for "$CHILD"
+  WATCHER=
+  if [ -z "$WATCHED" ] && [ -r "$BIN/memory.sh" ]; then
+    # shellcheck source=/dev/null
+    (. "$BIN/memory.sh" && watch_one "$CHILD" "run.lock.$N") </dev/null >/dev/null 2>&1 &
+    WATCHER=$!
+  fi
+  await_end "$CHILD" "$NOTES"
+  [ -z "$WATCHER" ] || { kill -KILL "$WATCHER" && wait "$WATCHER"; } 2>/dev/null
+  [ -z "$LINKED" ] || drop_changed
+  case $HOW in exited:126 | exited:127) check_interpreter ;; esac
+  finish "$HOW"
+  exit "$STATUS"
 }
-for sha in $LINKED; do
-  for file in "$ROOT/cache/$sha" "$ROOT/cache/$sha.x"; do
-    # shellcheck disable=SC3013 # without -ot, and within one second in some shells, the content tells
-    [ ! -e "$file" ] || [ "$file" -ot "run.lock.$N/owner" ] 2>/dev/null || is_still "$file" "$sha" || rm -f "$file"
-  done
-done
-case $HOW in exited:126 | exited:127) check_interpreter ;; esac
-finish "$HOW"
-exit "$STATUS"
+
+case $0 in */fork-worker.sh) ;; *) attempt "$2" "$3" "$4" "${5:--}" ;; esac

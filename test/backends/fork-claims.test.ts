@@ -15,7 +15,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 /** What the queue reports for a claim with this line, in a JobManager of host `here` and boot `now`. */
 function stateOf(line: string): string | undefined {
   mkdirSync(join(dir, 'jobs/a.1.0.1/run.lock.1'), { recursive: true });
-  writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1@1'), line);
+  writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1'), line);
   const script = `set -ufC; cd '${dir}'; say() { printf '%s\\n' "$*"; }; GRYPHUS_SLOTS=0 HOST=here BOOT=now; . '${FORK}'; backend_queue`;
   const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
   return /^gryphus\.a\.1\.0\.1\.1 7 (\w+)$/m.exec(stdout)?.[1];
@@ -38,8 +38,7 @@ it('a claim says which process runs it, or that none does yet', () => {
 });
 
 it('the claims of all jobs that have ended are removed by one process', () => {
-  for (const n of [1, 2, 3])
-    writeFileSync(join(dir, `fork/running/${n}-a.1.${n}.1:1@1`), `${process.pid} 1 now here\n`);
+  for (const n of [1, 2, 3]) writeFileSync(join(dir, `fork/running/${n}-a.1.${n}.1:1`), `${process.pid} 1 now here\n`);
   const script = `set -ufC; cd '${dir}'; rm() { echo rm >>rms; command rm "$@"; }; HOST=here BOOT=now; . '${FORK}'; fork_repair`;
   expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stderr).toBe('');
   expect(readFileSync(join(dir, 'rms'), 'utf8')).toBe('rm\n');
@@ -73,10 +72,10 @@ it('a worker tells each job the time, and leaves no claim of a job that has ende
     expect(now - told).toBeLessThan(3);
   }
   expect(lines('claims').map((line) => line.trim())).toEqual([
-    '1-a.1.1.1:1@1',
-    '1-a.1.1.1:1@1 2-a.1.2.1:1@1',
-    '3-a.1.3.1:1@1',
-    '3-a.1.3.1:1@1 4-a.1.4.1:1@1',
+    '1-a.1.1.1:1',
+    '1-a.1.1.1:1 2-a.1.2.1:1',
+    '3-a.1.3.1:1',
+    '3-a.1.3.1:1 4-a.1.4.1:1',
   ]);
   expect(readdirSync(join(dir, 'fork/running'))).toEqual([]);
   expect(readdirSync(join(dir, 'fork')).sort()).toEqual(['queue', 'running']);

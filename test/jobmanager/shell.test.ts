@@ -37,7 +37,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 /** As at a site: all in one directory. */
 const WRAPPER = join(scratch, 'bin/wrapper.sh');
 mkdirSync(join(scratch, 'bin'));
-for (const name of ['jobmanager/wrapper.sh', 'jobmanager/memory.sh', 'util/ends.sh'])
+for (const name of ['jobmanager/wrapper.sh', 'jobmanager/inputs.sh', 'jobmanager/memory.sh', 'util/ends.sh'])
   copyFileSync(join(SRC, name), join(scratch, 'bin', basename(name)));
 
 /** The JobManager as one program, in which every name is visible where it is used. */
@@ -67,10 +67,12 @@ describe('the shell programs', () => {
   it.each([
     'jobmanager/entering.sh',
     'jobmanager/wrapper.sh',
+    'jobmanager/inputs.sh',
     'jobmanager/memory.sh',
     'util/ends.sh',
     'gram/gram-job.sh',
     'backends/fork-worker.sh',
+    'backends/fork-start.sh',
     'backends/slurm-job.sh',
   ])('pass shellcheck: %s', (name) => {
     const found = spawnSync('shellcheck', ['-s', 'sh', join(SRC, name)], { encoding: 'utf8' });
