@@ -5,7 +5,7 @@ type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant
 
 /**
  * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
- * client around each exchange with a site, `restore` after each step of a restored backup, `worker` and `central-manager`: the pool around each promise. The site's
+ * client around each exchange with a site, `restore` after each step of a restored backup, `worker` and `central-manager`: the pool around each promise, `flock` and `flock-lender`: a gateway that borrows and one that lends. The site's
  * half has its own (src/jobmanager/crash-points.ts).
  */
 export type CrashPoint =
@@ -13,6 +13,8 @@ export type CrashPoint =
   | `jm.${'before' | 'after'}-${JobManagerStep}`
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`
+  | `flock.${'before' | 'saved'}-${'accept' | 'commit' | 'end' | 'drop' | 'forget'}`
+  | `flock-lender.${'before' | 'saved'}-${'prepare' | 'commit' | 'end' | 'forget'}`
   | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
 
 /** Thrown at a crash point in the in-process mode; code that catches it must rethrow it. */
