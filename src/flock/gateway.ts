@@ -234,7 +234,7 @@ export class Gateway {
       case 'checkpoint':
       case 'forget':
       case 'follow':
-        return this.#lender.hear(name, message);
+        return void this.#lender.hear(name, message);
       case 'prepared':
       case 'refused':
       case 'started':

@@ -68,14 +68,23 @@ export class Lender {
     return { jobs: this.#jobs, forgetting: this.#forgetting };
   }
 
+  /** A message of a partner. The promise for a PREPARE is resolved when it has been decided. */
   hear(
     partner: string,
     message: Of<'sync' | 'prepare' | 'commit' | 'cancel' | 'suspend' | 'resume' | 'checkpoint' | 'forget' | 'follow'>,
+  ): Promise<void> | undefined {
+    if (message.t === 'prepare') return this.#prepare(partner, message);
+    this.#hear(partner, message);
+    return undefined;
+  }
+
+  #hear(
+    partner: string,
+    message: Of<'sync' | 'commit' | 'cancel' | 'suspend' | 'resume' | 'checkpoint' | 'forget' | 'follow'>,
   ): void {
     if (message.t === 'sync') return this.#sync(partner, message);
     if (message.t === 'forget')
       return this.#forget(message.keys.filter((key) => this.#jobs.get(key)?.partner === partner));
-    if (message.t === 'prepare') return void this.#prepare(partner, message);
     const { key, round } = message;
     const lent = this.#jobs.get(key);
     if (lent?.partner !== partner || lent.round !== round) {

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import type { AttrTexts } from '../job/attrs.ts';
 import { quoted } from '../job/values.ts';
+import { FREE_DISK } from '../pool/host/full-disk.ts';
 import { sizeTexts } from '../pool/wire/ads.ts';
 import type { Token } from '../pool/wire/auth.ts';
 import { NOTHING, plus } from '../pool/wire/slots.ts';
@@ -38,6 +39,8 @@ export interface Shown {
 const LONGEST_RETRY_MS = 500;
 /** It has no boot of its own: what it holds is in the gateway's journal, which survives one. */
 const BOOT = 'flock';
+/** More than any partner has. */
+const DISK_KB = 2 ** 40;
 /** Below any rank that a machine of our own gives to a job: ours come first. Partners are in random order. */
 const RANK = { top: -1_000_000, range: 1000 } as const;
 
@@ -125,7 +128,9 @@ function slotsOf(
   rank: number,
 ): { readonly ad: AttrTexts; readonly size: Size } {
   const { kind, running, requirements, isOpen, refusal } = shown;
-  const size = plus(kind?.all ?? NOTHING, running);
+  const offered = kind?.all ?? NOTHING;
+  // What is free is said by the ad, as by any worker.
+  const size = { ...plus(offered, running), diskKb: DISK_KB };
   const texts: AttrTexts = {
     ...kind?.ad,
     MyType: quoted('Machine'),
@@ -143,7 +148,8 @@ function slotsOf(
     FlockOpen: String(isOpen),
     TotalCpus: String(size.cpus),
     TotalMemory: String(size.memoryMb),
-    TotalDisk: String(size.diskKb),
+    TotalDisk: String(offered.diskKb),
+    ...(kind ? { [FREE_DISK]: String(offered.diskKb) } : {}),
     TotalGPUs: String(size.gpus),
     HasFileTransfer: 'true',
     START: `MY.FlockOpen && ${requirements}`,
@@ -151,5 +157,5 @@ function slotsOf(
     Requirements: 'START',
     ...(refusal === undefined ? {} : { GryphusOwner: quoted(refusal) }),
   };
-  return { ad: { ...texts, ...sizeTexts(texts, size) }, size };
+  return { ad: { ...texts, ...sizeTexts(texts, { ...size, diskKb: offered.diskKb }) }, size };
 }
