@@ -47,6 +47,8 @@ export type BorrowedPhase = 'asked' | 'committed' | 'ended';
 
 export interface Borrowed {
   readonly job: BorrowedJob;
+  /** When it was granted, by the monotonic clock in milliseconds, in this process. */
+  grantedAt?: number;
   phase: BorrowedPhase;
   /** The partner has said that it prepared it. */
   prepared?: boolean;

@@ -107,7 +107,7 @@ export class Borrower {
     this.#round += 1;
     const job: BorrowedJob = { key, partner, worker, round: this.#round, user, ad, size, lease, spec };
     crashPoint('flock.before-accept');
-    this.#jobs.set(key, { job, phase: 'asked' });
+    this.#jobs.set(key, { job, phase: 'asked', grantedAt: this.#ports.clock() });
     this.#ports.journal.add({ r: 's', job });
     this.#ports.changed(partner);
     this.#ports.journal.whenSaved(() => {

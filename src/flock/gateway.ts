@@ -317,7 +317,10 @@ export class Gateway {
     this.#lookedAt = performance.now();
     try {
       const states = [...this.#partners.values()];
-      if (states.some(({ partner }) => partner.agreement.from)) this.#rules.slots = await this.#lending.slots();
+      if (states.some(({ partner }) => partner.agreement.from)) {
+        const at = performance.now();
+        this.#rules.saw(await this.#lending.slots(), at);
+      }
       if (states.some((state) => state.partner.agreement.to && state.offers.length > 0)) {
         const owners = await this.#lending.owners();
         this.#shown.waiting = owners.some(({ waiting, owner }) => waiting > 0 && !owner.startsWith('nice-user.'));

@@ -1,6 +1,6 @@
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptRequest } from '../pool/wire/client-wire.ts';
-import type { RunSpec } from '../pool/wire/wire.ts';
+import type { RunSpec, Size } from '../pool/wire/wire.ts';
 import type { Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Refused } from './clauses.ts';
@@ -48,7 +48,7 @@ export class Lender {
   readonly #jobs: Map<AttemptKey, Lent>;
   readonly #forgetting: Set<AttemptKey>;
   /** The rounds whose inputs are on their way. */
-  readonly #coming = new Map<AttemptKey, number>();
+  readonly #coming = new Map<AttemptKey, { readonly round: number; readonly partner: string; readonly size: Size }>();
 
   constructor(ports: LenderPorts, { jobs, forgetting }: RecoveredLent) {
     this.#ports = ports;
@@ -88,7 +88,7 @@ export class Lender {
     const { key, round } = message;
     const lent = this.#jobs.get(key);
     if (lent?.partner !== partner || lent.round !== round) {
-      if (this.#coming.get(key) === round && message.t === 'cancel') this.#coming.delete(key);
+      if (this.#coming.get(key)?.round === round && message.t === 'cancel') this.#coming.delete(key);
       else if (message.t === 'commit') this.#ports.tell(partner, { t: 'unknown', key, round });
       return;
     }
@@ -118,22 +118,22 @@ export class Lender {
     } else if (known) return this.#tell(known);
     if (this.#forgetting.has(key))
       return void this.#refuse(partner, asked, { clause: 'key', message: 'what ran here of it is being cleared away' });
-    if (this.#coming.get(key) === round) return;
+    if (this.#coming.get(key)?.round === round) return;
     const admitted = this.#ports.admit(partner, asked);
     if ('clause' in admitted) return void this.#refuse(partner, asked, admitted);
     const { request } = admitted;
-    this.#coming.set(key, round);
+    this.#coming.set(key, { round, partner, size: request.size });
     this.#ports.changed(partner);
     try {
       await this.#ports.bring(partner, request);
     } catch (thrown) {
-      if (this.#coming.get(key) !== round) return;
+      if (this.#coming.get(key)?.round !== round) return;
       this.#coming.delete(key);
       const message = thrown instanceof Error ? thrown.message : String(thrown);
       return void this.#refuse(partner, asked, { clause: 'inputs', message: message.slice(0, 500) });
     }
     // It may have been cancelled, or asked for anew, meanwhile.
-    if (this.#coming.get(key) !== round) return;
+    if (this.#coming.get(key)?.round !== round) return;
     this.#coming.delete(key);
     if (this.#jobs.has(key) || this.#forgetting.has(key)) return;
     crashPoint('flock-lender.before-prepare');
@@ -290,6 +290,7 @@ export class Lender {
       case 'running':
         if (lent.startedAt === undefined) {
           lent.startedAt = report.since ?? this.#ports.now();
+          lent.seenAt = this.#ports.clock();
           this.#tell(lent);
         } else if (lent.suspended) {
           lent.suspended = false;
@@ -349,11 +350,14 @@ export class Lender {
     this.#forget([...this.#jobs.values()].flatMap((lent) => (lent.partner === partner ? [lent.request.key] : [])));
   }
 
-  /** Cores of all jobs that are here and have not started. */
-  get promised(): number {
+  /** Cores of all jobs that are here, or asked for, and had not started at this time of the monotonic clock. */
+  promised(at: number): number {
     let cores = 0;
-    for (const { phase, startedAt, end, request } of this.#jobs.values())
-      if (phase !== 'gone' && startedAt === undefined && !end) cores += request.size.cpus;
+    for (const { phase, seenAt, startedAt, end, request } of this.#jobs.values()) {
+      const started = seenAt ?? (startedAt === undefined ? Number.POSITIVE_INFINITY : 0);
+      if (phase !== 'gone' && !end && started > at) cores += request.size.cpus;
+    }
+    for (const { size } of this.#coming.values()) cores += size.cpus;
     return cores;
   }
 
@@ -362,6 +366,7 @@ export class Lender {
     let cores = 0;
     for (const lent of this.#jobs.values())
       if (lent.partner === partner && lent.phase !== 'gone' && !lent.end) cores += lent.request.size.cpus;
+    for (const one of this.#coming.values()) if (one.partner === partner) cores += one.size.cpus;
     return cores;
   }
 }

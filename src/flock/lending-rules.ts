@@ -21,13 +21,20 @@ export class LendingRules {
   readonly #borrower: () => Borrower;
   readonly #lender: () => Lender;
   readonly #files: Pick<LentFiles, 'placed'>;
-  /** The ads of our pool's slots. */
-  slots: readonly AttrTexts[] = [];
+  #slots: readonly AttrTexts[] = [];
+  /** When they were asked for, by the monotonic clock in milliseconds. */
+  #at = 0;
 
   constructor(borrower: () => Borrower, lender: () => Lender, files: Pick<LentFiles, 'placed'>) {
     this.#borrower = borrower;
     this.#lender = lender;
     this.#files = files;
+  }
+
+  /** The ads of our pool's slots, as they were at a time of the monotonic clock. */
+  saw(slots: readonly AttrTexts[], at: number): void {
+    this.#slots = slots;
+    this.#at = at;
   }
 
   /** Decides about one job, and makes of it what our central manager gets. */
@@ -37,7 +44,7 @@ export class LendingRules {
   ): { readonly request: AttemptRequest & { readonly spec: RunSpec } } | Refused {
     if (state.agent === undefined) return { clause: 'from', message: 'its agent is not known' };
     const { agreement } = state.partner;
-    const { parts } = idleMachines(this.slots, agreement);
+    const { parts } = idleMachines(this.#slots, agreement);
     const may = this.#mayLend(state, parts);
     if (isRefused(may)) return may;
     if (asked.size.cpus > may.cores)
@@ -58,7 +65,7 @@ export class LendingRules {
   /** Sends the partner its availability list. */
   list(state: PartnerState): void {
     const { agreement } = state.partner;
-    const { parts, refusals } = idleMachines(this.slots, agreement);
+    const { parts, refusals } = idleMachines(this.#slots, agreement);
     const may = this.#mayLend(state, parts);
     if (!isRefused(may)) return state.list(availability(parts, may.cores), undefined);
     const [refusal] = may.clause === 'idle' ? refusals : [];
@@ -83,7 +90,7 @@ export class LendingRules {
     return lendable(agreement, {
       lent: this.#lender().held(state.name),
       // What is promised and not yet placed is still idle at the central manager.
-      idle: Math.max(0, idle - this.#lender().promised),
+      idle: Math.max(0, idle - this.#lender().promised(this.#at)),
       borrowed: this.#borrower().cores(),
       ahead: lent - borrowed,
       now,

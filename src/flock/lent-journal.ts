@@ -31,6 +31,8 @@ export interface Lent {
   /** Why it is gone. */
   message?: string;
   startedAt?: number;
+  /** When we learned of that, by the monotonic clock in milliseconds. */
+  seenAt?: number;
   suspended?: boolean;
   end?: Extract<Report, { is: 'ended' }>;
   /** Why we ended it, beyond what the central manager can say. */

@@ -96,6 +96,11 @@ export class PartnerState {
     this.#list = { kinds, refusal, at: performance.now() };
   }
 
+  /** When its list came, by the monotonic clock in milliseconds. */
+  get listedAt(): number {
+    return this.#list?.at ?? 0;
+  }
+
   /** What the partner offers; nothing if it has not said so lately. */
   get offers(): readonly LentKind[] {
     const list = this.#list;

@@ -7,6 +7,7 @@ import type { Borrower } from './borrower.ts';
 import { goingRequirements } from './clauses.ts';
 import type { FlockMemory } from './flock-state.ts';
 import type { LentKind } from './flock-wire.ts';
+import { combined, sumOf } from './lists.ts';
 import type { PartnerState } from './partner.ts';
 import { results } from './results.ts';
 import { type Order, StandIn } from './stand-in.ts';
@@ -60,7 +61,7 @@ export class ShownSlots {
     for (let n = 0; n < wanted; n++) workers.add(workerOf(name, n));
     const byWorker = assigned(name, kinds);
     for (const worker of workers) {
-      const kind = byWorker.get(worker);
+      const kind = left(byWorker.get(worker), takenSince(borrower, worker, state?.listedAt ?? 0));
       this.keep(name, worker).show({
         kind,
         running: running.get(worker) ?? NOTHING,
@@ -146,6 +147,16 @@ function runningAt(borrower: Borrower, name: string): Map<string, Size> {
     if (job.partner === name && phase !== 'ended')
       running.set(job.worker, plus(running.get(job.worker) ?? NOTHING, job.size));
   return running;
+}
+
+/** What was granted of a worker since the partner's list came, which does not know it yet. */
+function takenSince(borrower: Borrower, worker: string, at: number): Size {
+  const since = [...borrower.jobs].filter((one) => one.job.worker === worker && (one.grantedAt ?? 0) > at);
+  return sumOf(since.map(({ job }) => job.size));
+}
+
+function left(kind: LentKind | undefined, taken: Size): LentKind | undefined {
+  return kind && { ...kind, all: combined(kind.all, taken, (much, less) => Math.max(0, much - less)) };
 }
 
 /** The first kind of a partner has its name. */

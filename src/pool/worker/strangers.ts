@@ -90,7 +90,8 @@ export class Strangers {
     const [ownUid, ownGid] = inner === undefined ? [uid, gid] : [inner, inner];
     const tmp = join(dir.path, 'tmp');
     const hides = (path: string) => path !== '/' && !`${dir.path}${sep}`.startsWith(`${path}${sep}`);
-    const hidden = this.#options.hidden.filter((path) => hides(path) && found(path));
+    const all = this.#options.hidden.filter((path) => hides(path) && found(path));
+    const hidden = all.filter((path) => !all.some((above) => path.startsWith(`${above}${sep}`)));
     return [
       this.#program('unshare') ?? 'unshare',
       ...(inner === undefined ? [] : NAMESPACE),
