@@ -13,6 +13,7 @@ export type { DagPicture, PictureBox } from './client/dag-picture.ts';
 export type * from './client/dag-types.ts';
 export type { GlideinClient, GlideinRequest, GlideinSelection } from './client/glideins.ts';
 export type { EventsRequest, EventWithCursor } from './client/news.ts';
+export type { AgreementKeys, FlockClient, PartnerView } from './client/flock.ts';
 export type { IdleView, MachineOwner, PresenceView } from './client/machine-owner.ts';
 export type { OneJob } from './client/one-job.ts';
 export { backupAgent, restoreAgent, type BackupRequest, type Restored, type RestoreRequest } from './client/backup.ts';

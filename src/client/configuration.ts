@@ -7,6 +7,7 @@ import { parseSiteUrl } from '../config/site-url.ts';
 import { loadSettings, SETTINGS, type Settings } from '../config/settings.ts';
 import { loadSite, loadSites, saveSite, siteFile, siteFrom, type SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
+import type { FlockClient } from './flock.ts';
 import type { MachineOwner } from './machine-owner.ts';
 import type { AskUser, CheckStep, OpenOptions } from './types.ts';
 
@@ -50,6 +51,12 @@ export class Configuration {
   async machineOwner(): Promise<MachineOwner> {
     const { MachineOwner } = await import('./machine-owner.ts');
     return new MachineOwner(this.paths);
+  }
+
+  /** Agreements with the owners of other pools. */
+  async flock(): Promise<FlockClient> {
+    const { FlockClient } = await import('./flock.ts');
+    return new FlockClient(this.paths);
   }
 
   /** Checks this machine step by step for what the agent needs. Starts and changes nothing. */

@@ -20,6 +20,12 @@ import { DagThrottle } from './dag/throttle.ts';
 import { Doctor } from './doctor.ts';
 import { Down } from './down.ts';
 import { Edit } from './edit.ts';
+import { FlockAdd } from './flock/add.ts';
+import { FlockList } from './flock/list.ts';
+import { FlockPause } from './flock/pause.ts';
+import { FlockRm } from './flock/rm.ts';
+import { FlockShow } from './flock/show.ts';
+import { FlockTest } from './flock/test.ts';
 import { GlideinList } from './glidein/list.ts';
 import { GlideinStart } from './glidein/start.ts';
 import { GlideinStop } from './glidein/stop.ts';
@@ -105,6 +111,12 @@ export const COMMANDS = {
   'glidein:start': GlideinStart,
   'glidein:list': GlideinList,
   'glidein:stop': GlideinStop,
+  'flock:add': FlockAdd,
+  'flock:list': FlockList,
+  'flock:show': FlockShow,
+  'flock:test': FlockTest,
+  'flock:pause': FlockPause,
+  'flock:rm': FlockRm,
   'pool:off': PoolOff,
   'pool:on': PoolOn,
   'pool:keep': PoolKeep,

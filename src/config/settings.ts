@@ -139,6 +139,12 @@ export const SETTINGS = {
     '`host:port` at which sites reach that port; default: as `glidein.listen`.',
   ),
 
+  'flock.listen': entry(
+    text,
+    undefined,
+    '`address:port` at which the pools of partners connect ([flock.md](flock.md)); default: none.',
+  ),
+
   'user_log.format': entry(
     someOf(['ISO_DATE', 'LEGACY', 'UTC', 'SUB_SECOND', 'JSON', 'XML']),
     ['ISO_DATE'],

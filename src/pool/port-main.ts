@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { loadPaths } from '../config/paths.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -6,6 +7,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { parseAddress } from '../config/address.ts';
 import { openPortWay } from '../reverse-connection/port-way.ts';
+import { relay } from '../reverse-connection/relay.ts';
 import { poolPlaces } from './host/places.ts';
 import type { PortNews } from './port-news.ts';
 import { Tokens } from './wire/tokens.ts';
@@ -29,7 +31,7 @@ async function main(listen: string): Promise<PortNews> {
   let reportedAt = Number.NEGATIVE_INFINITY;
   const { port } = await openPortWay({
     ...parseAddress(listen, 'glidein.listen'),
-    centralManager: places.workerSocket,
+    welcome: ({ link }) => relay(link, connect(places.workerSocket)),
     keyOf: (id) => {
       const token = tokens.find(id, Date.now() / 1000);
       return token && Buffer.from(token.secret, 'hex');

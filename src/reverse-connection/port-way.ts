@@ -1,14 +1,13 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { asError, GryphusError } from '../errors.ts';
-import { relay } from './relay.ts';
-import { acceptHome } from './secure.ts';
+import { acceptHome, type Guest } from './secure.ts';
 
 export interface PortWayOptions {
   /** The address and port to listen on; port 0: any free port. */
   readonly host: string;
   readonly port: number;
-  /** The socket at home to which a guest with a valid token is connected. */
-  readonly centralManager: string;
+  /** Gets each guest with a valid token. */
+  readonly welcome: (guest: Guest) => void;
   readonly keyOf: (worker: string) => Buffer | undefined;
   /** File descriptors that this process may have open. */
   readonly descriptors: number;
@@ -37,7 +36,7 @@ const OF_A_GUEST = 2;
  * many, the oldest is dropped, since a worker shows its token at once. 'conflict' if the port cannot be opened.
  */
 export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
-  const { host, port, centralManager, keyOf, descriptors, onTurnedAway, patienceMs = PATIENCE_MS } = options;
+  const { host, port, welcome, keyOf, descriptors, onTurnedAway, patienceMs = PATIENCE_MS } = options;
   const descriptorsLeft = Math.max(0, descriptors - OWN);
   const strangers = new Strangers(Math.max(1, Math.min(STRANGERS, Math.floor(descriptorsLeft / 4))));
   const guests = new Set<Socket>();
@@ -50,12 +49,12 @@ export async function openPortWay(options: PortWayOptions): Promise<PortWay> {
     raw.on('error', () => undefined);
     strangers.add(raw);
     try {
-      const { link } = await acceptHome(raw, { keyOf, patienceMs });
+      const guest = await acceptHome(raw, { keyOf, patienceMs });
       strangers.delete(raw);
       if (guests.size >= most) throw new Error(`at most ${most} workers can connect here`);
       guests.add(raw);
       raw.once('close', () => guests.delete(raw));
-      relay(link, connect(centralManager));
+      welcome(guest);
     } catch (thrown) {
       strangers.delete(raw);
       raw.destroy();

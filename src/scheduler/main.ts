@@ -25,12 +25,16 @@ import { GlideinKeeper } from './glideins.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
+import { FlockKeeper } from './flock-keeper.ts';
 import { PoolKeeper } from './pool-keeper.ts';
 import { Scheduler } from './scheduler.ts';
 import { freeLease, instanceLock } from './instance-lock.ts';
 import { redisPid, UsageKeeper } from './usage-keeper.ts';
 import { openUserLogs } from './user-logs/open.ts';
 import { ownUser } from '../util/own-user.ts';
+
+/** How often the agreements with other pools are looked for, in milliseconds. */
+const FLOCK_MS = 1000;
 
 /** The Scheduler process. It prints `ready` on standard output when it is running. */
 async function main(): Promise<void> {
@@ -90,6 +94,7 @@ async function main(): Promise<void> {
     hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
     log: (message, facts) => log.info(facts ?? {}, message),
   });
+  const flock = new FlockKeeper(queue.agent, paths, (message, facts) => log.info(facts ?? {}, message));
   const onFault = (message: string, error: Error): void => {
     log.error({ err: error }, message);
     void queue.notice({ about: 'fault', message: oneLine(message) }).catch(() => undefined);
@@ -164,7 +169,7 @@ async function main(): Promise<void> {
     ],
     periodicMs: () => settings['scheduler.periodic_interval'] * 1000,
     hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
-    idleExitMs: () => (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000,
+    idleExitMs: () => (flock.isWanted ? Number.POSITIVE_INFINITY : (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000),
     keep: () => ({ jobs: settings['history.keep_jobs'], seconds: settings['history.keep_for'] }),
     one,
     log: (message, facts) => log.info(facts ?? {}, message),
@@ -183,6 +188,9 @@ async function main(): Promise<void> {
     if (key.startsWith(MANAGER) && isAlive(value)) children.adopt(key.slice(MANAGER.length), value);
     else if (key !== SCHEDULER) await DAEMONS.delete(queue.kv, key);
   }
+  const flocking = setInterval(() => {
+    if (flock.look()) pool.want();
+  }, FLOCK_MS);
   try {
     await scheduler.run(() => {
       credentials.open();
@@ -191,6 +199,8 @@ async function main(): Promise<void> {
     });
   } finally {
     closeSettings();
+    clearInterval(flocking);
+    flock.close();
     if (!gone) await usage.round().catch(() => undefined);
     await userLogs.close();
     await credentials.close();

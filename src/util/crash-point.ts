@@ -4,9 +4,11 @@ type JobManagerStep = 'delegate' | 'prepare' | 'commit' | 'poll' | 'cancel' | 'f
 type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant';
 
 /**
- * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
- * client around each exchange with a site, `restore` after each step of a restored backup, `queue` around the step that carries an
- * older state over, `worker` and `central-manager`: the pool around each promise. The site's half has its own (src/jobmanager/crash-points.ts).
+ * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work; `jm`: the
+ * client around each exchange with a site; `restore`: after each step of a restored backup; `queue`: around the step
+ * that carries an older state over; `worker` and `central-manager`: the pool around each promise; `flock` and
+ * `flock-lender`: a gateway that borrows, and one that lends. The site's half has its own
+ * (src/jobmanager/crash-points.ts).
  */
 export type CrashPoint =
   | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
@@ -14,6 +16,8 @@ export type CrashPoint =
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
   | `queue.${'carrying' | 'carried-over' | 'noted'}`
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`
+  | `flock.${'before' | 'saved'}-${'accept' | 'commit' | 'end' | 'drop' | 'forget'}`
+  | `flock-lender.${'before' | 'saved'}-${'prepare' | 'commit' | 'end' | 'forget'}`
   | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
 
 /** Thrown at a crash point in the in-process mode; code that catches it must rethrow it. */

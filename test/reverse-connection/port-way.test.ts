@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { dialHome } from '../../src/reverse-connection/dial.ts';
 import { neighbourhood, openPortWay, type PortWay } from '../../src/reverse-connection/port-way.ts';
+import { relay } from '../../src/reverse-connection/relay.ts';
 import { waitUntil } from '../sites/ports.ts';
 
 let dir: string;
@@ -37,7 +38,7 @@ async function open(descriptors: number, patienceMs?: number): Promise<void> {
   port = await openPortWay({
     host: '127.0.0.1',
     port: 0,
-    centralManager: join(dir, 'central-manager'),
+    welcome: ({ link }) => relay(link, connect(join(dir, 'central-manager'))),
     keyOf: (worker) => (worker === 'w' ? key : undefined),
     descriptors,
     onTurnedAway: (message) => turned.push(message),

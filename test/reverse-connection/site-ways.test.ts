@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,6 +10,7 @@ import type { WaysView } from '../../src/reverse-connection/choose.ts';
 import { dialHome } from '../../src/reverse-connection/dial.ts';
 import type { Way } from '../../src/reverse-connection/home.ts';
 import { openPortWay, type PortWay } from '../../src/reverse-connection/port-way.ts';
+import { relay } from '../../src/reverse-connection/relay.ts';
 import { acceptHome } from '../../src/reverse-connection/secure.ts';
 import { SiteWays } from '../../src/reverse-connection/site-ways.ts';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
@@ -57,7 +58,7 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
     port = await openPortWay({
       host: '127.0.0.1',
       port: 0,
-      centralManager: join(dir, 'within'),
+      welcome: ({ link }) => relay(link, connect(join(dir, 'within'))),
       keyOf,
       descriptors: 1000,
       onTurnedAway: () => undefined,

@@ -95,6 +95,7 @@ export class CentralManagerHost {
     this.#clients = new CentralManagerClients({ centralManager: this.centralManager, workers: this.workers, shells });
     this.#timer = setInterval(() => {
       this.workers.tick();
+      this.#clients.tick();
       this.centralManager.tick();
       this.#savePriorities();
       this.#compact();

@@ -50,6 +50,9 @@ export class CentralManagerClients {
   readonly #reports = new Map<string, Report[]>();
   readonly #bases = new Map<string, Extract<FromClient, { t: 'base' }>>();
   readonly #cancels = new Set<(attempt: Attempt) => void>();
+  /** Since when clients have been away, in monotonic milliseconds; others since this central manager began. */
+  readonly #away = new Map<string, number>();
+  readonly #startedAt = performance.now();
 
   constructor({ centralManager, workers, shells }: CentralManagerClientsOptions) {
     this.#shells = shells;
@@ -123,6 +126,17 @@ export class CentralManagerClients {
     return this.#home.pass(this.#open.get(attempt.client)?.channel, attempt, request, bytes);
   }
 
+  /** Ends the attempts that depend on clients who have been away for longer than their leases. */
+  tick(now = performance.now()): void {
+    const overdue: AttemptKey[] = [];
+    for (const { key, client, request, phase, cancelling } of this.#centralManager.attempts()) {
+      if (request.leased !== true || cancelling || phase === 'ended' || phase === 'withdrawn') continue;
+      if (this.#open.has(client)) continue;
+      if (now - (this.#away.get(client) ?? this.#startedAt) > request.lease * 1000) overdue.push(key);
+    }
+    if (overdue.length > 0) this.#centralManager.cancel(overdue, 'remove', 'whoever asked for it is away');
+  }
+
   close(): void {
     for (const timer of this.#leaving.values()) clearTimeout(timer);
     for (const { channel } of this.#open.values()) channel.close('the central manager ends');
@@ -139,6 +153,7 @@ export class CentralManagerClients {
     const open = this.#open.get(client);
     if (open?.channel !== channel) return;
     this.#open.delete(client);
+    this.#away.set(client, performance.now());
     if (open.map) this.#awaitMap(client);
   }
 

@@ -1,4 +1,5 @@
 import { type ClassAd, isInt, Matchmaker, Real, toDouble } from '../../classad/api.ts';
+import { inAd, readNumber } from '../../job/values.ts';
 import { adFrom, offerAd } from '../wire/ads.ts';
 import type { Attempt, Autocluster } from './attempts.ts';
 import { type HeldClaim, takesMore, type Worker } from './collector.ts';
@@ -75,7 +76,7 @@ export function preemptions(unserved: readonly WantedKind<Autocluster>[], option
     const barred = () => options.gate.bars(wanted, true) !== undefined;
     if (barred()) continue;
     // One at a time by rank for each kind: the next round looks again.
-    const ranked = before === 0 ? byRank(wanted, free, matchmaker, now) : undefined;
+    const ranked = before === 0 && !(BORROWED in wanted.kind.texts) ? byRank(wanted, free, matchmaker, now) : undefined;
     if (ranked) take(ranked);
     let left = wanted.waiting - before - (ranked ? 1 : 0);
     for (const candidate of left > 0 ? byPriority(wanted, free, matchmaker, options, more) : []) {
@@ -118,19 +119,22 @@ function* byPriority(
   { priorities, rules, now }: PreemptingOptions,
   more: ReadonlyMap<string, number>,
 ): Generator<Candidate> {
-  if (rules.requirements === undefined) return;
   const may = ({ claim }: Candidate) => priorities.outranks(wanted.owner, claim.kind.owner, wanted.size.cpus, more);
-  const open = candidates.filter(may);
-  if (open.length === 0) return;
+  const open = candidates.filter((one) => (rules.requirements !== undefined || isBorrowed(one)) && may(one));
+  if (open.length === 0 || BORROWED in wanted.kind.texts) return;
   const job = requestAd(wanted, priorities);
   const sorted = open.map((one) => ({ one, rank: rankOf(one, job), since: one.attempt.startedAt ?? now }));
   sorted.sort((a, b) => b.rank - a.rank || b.since - a.since);
   for (const { one } of sorted) {
     const { worker, claim, attempt } = one;
-    if (!may(one) || !isOver(attempt, worker, now, matchmaker)) continue;
+    const over = isBorrowed(one) ? isRetired(attempt, now) : isOver(attempt, worker, now, matchmaker);
+    if (!may(one) || !over) continue;
     const machine = spaceFor(wanted, worker, claim);
-    if (!machine || matchmaker.rank(machine, wanted.ad) < matchmaker.rank(machine, claim.kind.ad)) continue;
-    const requirements = rules.requirements;
+    if (!machine) continue;
+    const prefers = matchmaker.rank(machine, wanted.ad) < matchmaker.rank(machine, claim.kind.ad);
+    if (prefers && !isBorrowed(one)) continue;
+    const requirements = isBorrowed(one) ? true : rules.requirements;
+    if (requirements === undefined) continue;
     if (requirements !== true && matchmaker.evaluate(requirements, slotAd(one, priorities), job) !== true) continue;
     if (matchmaker.matches(wanted.ad, machine)) yield one;
   }
@@ -161,6 +165,18 @@ function ranks(worker: Worker): boolean {
 
 function isRunning({ phase }: Attempt): boolean {
   return phase === 'running' || phase === 'suspended';
+}
+
+/** Names the pool whose job it is, if it is not one of ours. */
+const BORROWED = 'FlockFrom';
+
+/** Jobs of other pools always make room for ours, after the time that was agreed with their owners. */
+function isBorrowed({ attempt }: Candidate): boolean {
+  return BORROWED in attempt.request.ad;
+}
+
+function isRetired({ startedAt, request }: Attempt, now: number): boolean {
+  return now - (startedAt ?? now) >= (readNumber(inAd(request.ad), 'MaxJobRetirementTime') ?? 0);
 }
 
 /** Whether it has run for as long as its machine promises every job, or for the shorter time it asked for itself. */

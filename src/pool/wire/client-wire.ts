@@ -34,6 +34,8 @@ export const attemptRequest = z.strictObject({
   /** How many seconds it may run without contact to the central manager. */
   lease: amount,
   spec: z.union([derivedSpec, runSpec]),
+  /** It also ends when its client has been away for so long. */
+  leased: maybe(z.literal(true)),
 });
 export type AttemptRequest = Read<typeof attemptRequest>;
 

@@ -6,10 +6,13 @@ export interface WireMessage {
   readonly t: string;
 }
 
-/** The maximum size of a frame's JSON part, in bytes; a larger one means a broken or hostile peer. */
-const MAX_JSON = 64 << 20;
-/** The maximum size of its binary part, in bytes. */
-const MAX_BYTES = 16 << 20;
+/** The maximum sizes of a frame's parts, in bytes; a larger one means a broken or hostile peer. */
+export interface FrameLimits {
+  readonly json: number;
+  readonly bytes: number;
+}
+
+const LIMITS: FrameLimits = { json: 64 << 20, bytes: 16 << 20 };
 const HEAD = 8;
 /** How long an unhurried message may be delayed so that others are sent with it, in milliseconds. */
 const MOMENT_MS = 4;
@@ -35,9 +38,11 @@ export class FrameReader {
   /** How many bytes are needed before there is anything to do, so that a long frame is concatenated only once. */
   #wanted = HEAD;
   readonly #take: (message: WireMessage, bytes: Buffer) => void;
+  readonly #limits: FrameLimits;
 
-  constructor(take: (message: WireMessage, bytes: Buffer) => void) {
+  constructor(take: (message: WireMessage, bytes: Buffer) => void, limits = LIMITS) {
     this.#take = take;
+    this.#limits = limits;
   }
 
   push(data: Buffer): void {
@@ -50,7 +55,8 @@ export class FrameReader {
       if (all.length < HEAD) break;
       const json = all.readUInt32BE(0);
       const bytes = all.readUInt32BE(4);
-      if (json > MAX_JSON || bytes > MAX_BYTES) throw new GryphusError('protocol-error', 'A frame is too long.');
+      if (json > this.#limits.json || bytes > this.#limits.bytes)
+        throw new GryphusError('protocol-error', 'A frame is too long.');
       this.#wanted = HEAD + json + bytes;
       if (all.length < this.#wanted) break;
       this.#take(parse(all.toString('utf8', HEAD, HEAD + json)), all.subarray(HEAD + json, this.#wanted));
@@ -87,10 +93,13 @@ export class Channel<In extends WireMessage, Out extends WireMessage> {
   #heardAt = performance.now();
   #onClose: (message: string) => void = () => undefined;
 
+  readonly #limits: FrameLimits | undefined;
+
   /** `read` throws for an invalid message. */
-  constructor(stream: Duplex, read: (message: WireMessage) => In) {
+  constructor(stream: Duplex, read: (message: WireMessage) => In, limits?: FrameLimits) {
     this.#stream = stream;
     this.#read = read;
+    this.#limits = limits;
   }
 
   /** Starts reading. If `take` throws, the channel is closed. */
@@ -98,7 +107,7 @@ export class Channel<In extends WireMessage, Out extends WireMessage> {
     this.#onClose = onClose;
     const reader = new FrameReader((message, bytes) => {
       if (!this.#closed) take(this.#read(message), bytes);
-    });
+    }, this.#limits);
     this.#stream.on('data', (data: Buffer) => {
       this.#heardAt = performance.now();
       if (this.#closed) return;

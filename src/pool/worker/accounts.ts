@@ -1,22 +1,31 @@
-import { type ClassAd, tryEvaluate } from '../../classad/api.ts';
+import { attrRef, type ClassAd, tryEvaluate } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { asError } from '../../errors.ts';
 import { adFrom } from '../wire/ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { ExecuteDir } from './execute-dir.ts';
-import { copyProxy, handOver } from './hand-over.ts';
+import { copyProxy, give, handOver } from './hand-over.ts';
 import type { PlacedJob } from './job-script.ts';
 import { type Choice, identityVariables, type JobUser, type JobUsers } from './job-users.ts';
 import type { Run } from './run.ts';
+import { killAccount } from './stopping.ts';
+import type { Strangers } from './strangers.ts';
 
 /** The accounts under which a worker of root runs jobs, and the directory in which they can work. */
 export class Accounts {
   readonly #users: JobUsers;
   readonly #execute: ExecuteDir;
+  readonly #strangers: Strangers | undefined;
 
-  constructor(users: JobUsers, execute: ExecuteDir) {
+  constructor(users: JobUsers, execute: ExecuteDir, strangers?: Strangers) {
     this.#users = users;
     this.#execute = execute;
+    this.#strangers = strangers;
+  }
+
+  /** Whether it can run jobs of other pools. */
+  ad(): AttrTexts {
+    return this.#strangers?.ad() ?? {};
   }
 
   get dir(): string {
@@ -30,11 +39,14 @@ export class Accounts {
 
   /** The account for a job. `own`: what its ad has instead of the ad of its kind. */
   choose(own: AttrTexts | undefined, kind: ClassAd | undefined, runs: Iterable<Run>): Choice {
-    if (!this.#users.active) return {};
+    const stranger = adOf(own, kind);
+    const isStranger = stringIn(stranger, 'FlockFrom') !== undefined;
+    if (!isStranger && !this.#users.active) return {};
     const live = [...runs].filter(({ phase }) => phase !== 'ended');
     const used = new Set(live.flatMap(({ record }) => (record.user ? [record.user.uid] : [])));
     try {
-      const choice = this.#users.choose(ownerOf(own, kind), used);
+      if (isStranger) return this.#forStranger(stranger, used);
+      const choice = this.#users.choose(stringIn(stranger, 'Owner'), used);
       if ('user' in choice) this.#execute.open();
       return choice;
     } catch (thrown) {
@@ -42,13 +54,42 @@ export class Accounts {
     }
   }
 
+  #forStranger(job: ClassAd, used: ReadonlySet<number>): Choice {
+    if (!this.#strangers) return { refusal: 'its worker runs no jobs of other pools' };
+    const network = tryEvaluate(attrRef('FlockNetwork'), { my: job }) === true;
+    const choice = this.#strangers.choose(stringIn(job, 'FlockRunAs') ?? 'auto', network, used);
+    if ('user' in choice) this.#execute.open();
+    return choice;
+  }
+
   command(user: JobUser): readonly string[] {
+    if (user.stranger) throw new Error('no shell is opened beside the job of another pool');
     return this.#users.command(user);
+  }
+
+  /** Makes the files of a job whose processes have ended the worker's again, as far as they were not; `undefined`: they were. */
+  takeBack(run: Run): Promise<void> | undefined {
+    const { dir, record } = run;
+    if (!(dir instanceof AttemptDir) || record.user?.stranger?.inner === undefined || run.isBack) return undefined;
+    const { user } = record;
+    return killAccount(user.uid)
+      .then(() => this.#strangers?.takeBack(dir, user))
+      .then(() => void (run.isBack = true));
+  }
+
+  /** The same at once, of a run that has not started. */
+  takeBackNow({ dir, record: { user } }: Run): void {
+    if (dir instanceof AttemptDir && user?.stranger) this.#strangers?.takeBackNow(dir, user);
   }
 
   /** Gives a job's files to its account, and has it run under that. */
   ready({ dir, record: { user, spec } }: Run, placed: PlacedJob): PlacedJob {
     if (!user || !(dir instanceof AttemptDir)) return placed;
+    if (user.stranger && this.#strangers) {
+      this.#strangers.give(dir, user, (path) => give(path, user));
+      const become = this.#strangers.command(user, dir);
+      return { ...placed, cwd: dir.path, proxy: undefined, become, identity: identityVariables(user, dir.work) };
+    }
     handOver(dir, user, spec.joinStderr);
     const { proxy } = placed;
     return {
@@ -70,10 +111,16 @@ export function refusalIn(choice: Choice): string | undefined {
   return 'refusal' in choice ? choice.refusal : undefined;
 }
 
-function ownerOf(own: AttrTexts | undefined, kind: ClassAd | undefined): string | undefined {
-  const text = own?.['Owner'];
-  const ad = adFrom(typeof text === 'string' ? { Owner: text } : {}).chainTo(kind);
-  const expr = ad.get('Owner');
+function adOf(own: AttrTexts | undefined, kind: ClassAd | undefined): ClassAd {
+  const texts = Object.entries(own ?? {}).filter(([name, text]) => SEEN.has(name) && typeof text === 'string');
+  return adFrom(Object.fromEntries(texts)).chainTo(kind);
+}
+
+/** What decides about the account of a job. */
+const SEEN: ReadonlySet<string> = new Set(['Owner', 'FlockFrom', 'FlockRunAs', 'FlockNetwork']);
+
+function stringIn(ad: ClassAd, name: string): string | undefined {
+  const expr = ad.get(name);
   const value = expr && tryEvaluate(expr, { my: ad });
   return typeof value === 'string' ? value : undefined;
 }

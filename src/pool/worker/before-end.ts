@@ -7,8 +7,10 @@ import type { StartdOptions } from './startd-options.ts';
  */
 export function beforeEnd(
   run: Run,
-  { containers, chirp }: Pick<StartdOptions, 'containers' | 'chirp'>,
+  { containers, chirp, accounts }: Pick<StartdOptions, 'containers' | 'chirp' | 'accounts'>,
 ): Promise<void> | undefined {
+  const back = accounts?.takeBack(run);
+  if (back) return back;
   const released = run.record.spec.container && containers.release(run.dir);
   if (released) return released;
   const { saving } = run;
@@ -17,7 +19,8 @@ export function beforeEnd(
 }
 
 /** Takes away what a run that will not start was given. */
-export function takeBack(run: Run, { chirp }: Pick<StartdOptions, 'chirp'>): void {
+export function takeBack(run: Run, { chirp, accounts }: Pick<StartdOptions, 'chirp' | 'accounts'>): void {
+  accounts?.takeBackNow(run);
   void chirp?.end(run);
   void run.group?.end();
   run.clearTimers();

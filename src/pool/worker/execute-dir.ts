@@ -18,6 +18,13 @@ import { readRecord } from './attempt-place.ts';
 
 /** Where sandboxes are if no one else can reach the worker's own directory. */
 const EXECUTE = '/var/lib/gryphus/execute';
+
+/** The same for a worker that does not belong to root. */
+function fallbackOf(): string {
+  const uid = process.getuid?.() ?? 0;
+  return uid === 0 ? EXECUTE : `/var/tmp/gryphus-${uid}`;
+}
+
 /** In the worker's directory: those that it ever used. */
 const NOTE_FILE = 'execute.json';
 const PATHS = z.array(text);
@@ -42,7 +49,7 @@ export class ExecuteDir {
   readonly #base: string | undefined;
   #isOpen = false;
 
-  constructor({ configured, workerDir, instance, fallback = EXECUTE }: ExecuteOptions) {
+  constructor({ configured, workerDir, instance, fallback = fallbackOf() }: ExecuteOptions) {
     this.#workerDir = workerDir;
     this.#base = configured ?? (isReachable(dirname(workerDir)) ? undefined : fallback);
     this.path = this.#base === undefined ? join(workerDir, 'execute') : join(this.#base, instance);
@@ -61,6 +68,8 @@ export class ExecuteDir {
       makeOwn(this.path, 0o711);
     } else {
       mkdirSync(this.#base, { recursive: true, mode: 0o755 });
+      // In a directory that anybody may write to, somebody else could have made it.
+      if (this.#base === fallbackOf()) makeOwn(this.#base, 0o755);
       if (!isReachable(this.#base))
         throw new Error(`${this.#base} cannot be reached by the accounts of jobs (pool.execute)`);
       sweep(this.#base);

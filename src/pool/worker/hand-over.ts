@@ -31,7 +31,8 @@ export function handOver(dir: AttemptDir, user: JobUser, joinStderr: boolean): v
   if (lstatSync(dir.stdin, { throwIfNoEntry: false })?.isFile()) lchownSync(dir.stdin, user.uid, user.gid);
 }
 
-function give(path: string, user: Pick<JobUser, 'uid' | 'gid'>): void {
+/** Everything at and below a path. */
+export function give(path: string, user: Pick<JobUser, 'uid' | 'gid'>): void {
   const found = lstatSync(path);
   if (found.isDirectory()) for (const name of readdirSync(path)) give(join(path, name), user);
   lchownSync(path, user.uid, user.gid);

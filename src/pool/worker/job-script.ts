@@ -63,8 +63,9 @@ export function jobScript(
     BATCH_SYSTEM: 'Gryphus',
   };
   const variables = Object.entries(own);
-  const exports = variables.filter(([name]) => IDENTIFIER.test(name));
-  const others = variables.filter(([name]) => !IDENTIFIER.test(name));
+  const isOpen = (name: string) => IDENTIFIER.test(name) && !(become.length > 0 && LOADED.test(name));
+  const exports = variables.filter(([name]) => isOpen(name));
+  const others = variables.filter(([name]) => !isOpen(name));
   const env = others.length === 0 ? [] : ['env', ...others.map(([name, value]) => `${name}=${value}`)];
   return [
     ...entering(placed.doors),
@@ -104,4 +105,6 @@ export function chirpVariable(scratch: string): Readonly<Record<string, string>>
   return { _CONDOR_CHIRP_CONFIG: join(scratch, CHIRP_CONFIG) };
 }
 
+/** They have effect in what runs before the account is the job's: it must not get them earlier. */
+const LOADED = /^(LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH_|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

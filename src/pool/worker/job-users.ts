@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import * as z from 'zod';
-import { count, flag, type Read, text } from '../../util/schema.ts';
+import { count, flag, maybe, type Read, text } from '../../util/schema.ts';
 import { type Account, accountOf, groupsOf } from '../host/accounts.ts';
 import type { SlotAccounts } from './slot-accounts.ts';
 
@@ -14,6 +14,8 @@ export const JOB_USER = z.strictObject({
   home: text,
   /** Nothing but one job at a time uses it, so whatever runs under it is that job's. */
   alone: flag,
+  /** It runs the job of another pool. `inner`: its id in the worker's user namespace, if that is how it is kept apart. */
+  stranger: maybe(z.strictObject({ network: flag, inner: maybe(count.positive()) })),
 });
 export type JobUser = Read<typeof JOB_USER>;
 
@@ -81,6 +83,13 @@ export class JobUsers {
     const name = runAs === 'owner' ? NOBODY : runAs;
     const user = this.#account(name, false);
     return user ? { user } : { refusal: `its machine has no account '${name}' for jobs` };
+  }
+
+  /** An account for a job of another pool: a slot's, or `nobody`. */
+  forStranger(runAs: string, used: ReadonlySet<number>): Choice {
+    if (runAs === 'slot') return this.#slot(used) ?? { refusal: 'no account slot1_1, slot1_2, … of its machine is free' };
+    const user = this.#account(NOBODY, false);
+    return user ? { user } : { refusal: `its machine has no account '${NOBODY}' for jobs` };
   }
 
   /** The words before a command that let it run as `user`, and that end it if what waits for it dies. */

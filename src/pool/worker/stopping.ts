@@ -137,7 +137,7 @@ export async function sweep(run: Run): Promise<void> {
 }
 
 /** Kills everything that runs under an account which only one job uses, until two scans in a row find nothing. */
-async function killAccount(uid: number): Promise<void> {
+export async function killAccount(uid: number): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
     const found = uid > 0 ? processesOfAccount(uid) : [];
     clean = found.length === 0 ? clean + 1 : 0;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
@@ -27,6 +27,7 @@ import { Shells } from './shells.ts';
 import { killAll } from './stopping.ts';
 import { proxiesOf } from './stage.ts';
 import { Startd } from './startd.ts';
+import { Strangers } from './strangers.ts';
 import type { StartdOptions } from './startd-options.ts';
 import { usageOf } from './usage.ts';
 import type { WireAsk, FromWorker } from '../wire/wire.ts';
@@ -133,7 +134,7 @@ export async function runWorker(
       size: () => machine.size,
       dial: () => dial(config),
       ...(config.socket === undefined ? {} : { longestRetryMs: LOCAL_RETRY_MS }),
-      ad: () => ({ ...machine.ad, ...containers.ad(), ...changes() }),
+      ad: () => ({ ...machine.ad, ...containers.ad(), ...accounts.ad(), ...changes() }),
       held: () => startd.held(),
       take: (message, bytes) => {
         if (message.t === 'ask') void answer(startd, message, say);
@@ -234,7 +235,18 @@ function accountsOf(
     path: environment['PATH'],
     slots: new SlotAccounts(dir),
   });
-  return new Accounts(users, new ExecuteDir({ configured: execute, workerDir: dir, instance }));
+  const executeDir = new ExecuteDir({ configured: execute, workerDir: dir, instance });
+  const { uid, username, homedir } = userInfo();
+  const strangers = new Strangers({
+    isRoot: uid === 0,
+    uid,
+    userName: username,
+    path: environment['PATH'],
+    hidden: [...new Set([homedir, dirname(dirname(dir)), `/run/user/${uid}`])],
+    account: (runAs, used) => users.forStranger(runAs, used),
+    openExecute: () => executeDir.open(),
+  });
+  return new Accounts(users, executeDir, strangers);
 }
 
 /** Connects to the central manager through its socket or a reverse connection. */

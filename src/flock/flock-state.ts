@@ -1,0 +1,163 @@
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import * as z from 'zod';
+import type { Paths } from '../config/paths.ts';
+import type { Token } from '../pool/wire/auth.ts';
+import type { Tokens } from '../pool/wire/tokens.ts';
+import { writeWhole } from '../util/private-file.ts';
+import { amount, count, flag, maybe, text } from '../util/schema.ts';
+import { BALANCE, Balance } from './balance.ts';
+
+/** The gateway's files, all in a 0700 directory of the agent's state. */
+export interface FlockPlaces {
+  readonly dir: string;
+  readonly borrowed: string;
+  readonly lent: string;
+  readonly files: string;
+  readonly status: string;
+}
+
+export function flockPlaces({ stateDir }: Pick<Paths, 'stateDir'>): FlockPlaces {
+  const dir = join(stateDir, 'flock');
+  return {
+    dir,
+    borrowed: join(dir, 'borrowed.journal'),
+    lent: join(dir, 'lent.journal'),
+    files: join(dir, 'files'),
+    status: join(dir, 'status.json'),
+  };
+}
+
+const refusal = z.strictObject({ clause: text, message: text });
+
+/** What `gryphus flock` shows of a partner. */
+export const PARTNER_STATUS = z.strictObject({
+  name: text,
+  connected: flag,
+  /** Its agent, once it has connected. */
+  agent: maybe(text),
+  trouble: maybe(text),
+  to: flag,
+  from: flag,
+  paused: flag,
+  /** Why our jobs cannot go there, and why we lend nothing there, now. */
+  closed: maybe(refusal),
+  lending: maybe(refusal),
+  /** Cores of our jobs there, of theirs here, and what they offer. */
+  borrowed: amount,
+  lent: amount,
+  offered: amount,
+  machines: count,
+  day: z.strictObject({ lent: amount, borrowed: amount }),
+  month: z.strictObject({ lent: amount, borrowed: amount }),
+  balance: z.enum(['none', 'day', 'month']),
+  slack: amount,
+  jobs: z.array(z.strictObject({ key: text, user: text, where: z.enum(['here', 'there']), is: text, cpus: amount })),
+  refusals: z.array(refusal.extend({ at: amount, by: z.enum(['us', 'them']), times: count })),
+});
+export type PartnerStatus = z.infer<typeof PARTNER_STATUS>;
+
+const STATUS = z.strictObject({
+  /** Unix seconds, and the gateway's process. */
+  at: amount,
+  pid: count,
+  /** Where it listens. */
+  port: maybe(count),
+  trouble: maybe(text),
+  partners: z.array(PARTNER_STATUS),
+});
+export type FlockStatus = z.infer<typeof STATUS>;
+
+/** A gateway that is alive writes at least this often, in seconds. */
+export const STATUS_SECONDS = 60;
+
+/** What the gateway last wrote; `undefined` if there is none. */
+export function readFlockStatus(paths: Pick<Paths, 'stateDir'>): FlockStatus | undefined {
+  return readAs(STATUS, flockPlaces(paths).status);
+}
+
+export function writeFlockStatus({ status }: FlockPlaces, now: FlockStatus): void {
+  writeWhole(status, JSON.stringify(STATUS.parse(now)));
+}
+
+const MEMORY = z.strictObject({
+  /** The agent that first connected with this key. */
+  agent: maybe(text),
+  key: maybe(text),
+  balance: BALANCE,
+});
+const TOKENS = z.record(text, z.strictObject({ id: text, secret: text }));
+const HEARD = z.strictObject({ boot: text, uptime: amount });
+
+/** What a gateway remembers of its partners from one process to the next. */
+export class FlockMemory {
+  readonly #places: FlockPlaces;
+
+  constructor(places: FlockPlaces) {
+    this.#places = places;
+    mkdirSync(join(places.dir, 'partners'), { recursive: true, mode: 0o700 });
+  }
+
+  /** `key`: the name of the present key: another key is another acquaintance. */
+  partner(name: string, key: string): { readonly agent: string | undefined; readonly balance: Balance } {
+    const known = readAs(MEMORY, this.#file(name, 'json'));
+    return {
+      agent: known?.key === key ? known.agent : undefined,
+      balance: new Balance(known?.balance ?? []),
+    };
+  }
+
+  save(name: string, key: string, agent: string | undefined, balance: Balance): void {
+    const memory = { key, balance: [...balance.hours], ...(agent === undefined ? {} : { agent }) };
+    writeWhole(this.#file(name, 'json'), JSON.stringify(memory));
+  }
+
+  /** The token of a worker that stands for a partner's machines. */
+  token(worker: string, site: string, tokens: Tokens): Token {
+    const file = join(this.#places.dir, 'tokens.json');
+    const all = readAs(TOKENS, file) ?? {};
+    const known = all[worker];
+    if (known && tokens.find(known.id, 0)) return known;
+    const { id, secret } = tokens.issue({ site, local: false });
+    writeWhole(file, JSON.stringify({ ...all, [worker]: { id, secret } }));
+    return { id, secret };
+  }
+
+  /** The partner has confirmed that it hears us. `secondsAgo`: when that was true. */
+  confirmed(name: string, secondsAgo: number): void {
+    writeWhole(this.#file(name, 'heard'), JSON.stringify({ boot: bootOf(), uptime: Math.max(0, uptime() - secondsAgo) }));
+  }
+
+  /** Seconds since then, through any number of processes; for ever if the machine was started since. */
+  silence(name: string): number {
+    const known = readAs(HEARD, this.#file(name, 'heard'));
+    if (!known) return 0;
+    return known.boot === bootOf() ? Math.max(0, uptime() - known.uptime) : Number.POSITIVE_INFINITY;
+  }
+
+  forget(name: string): void {
+    for (const kind of ['json', 'heard'] as const) rmSync(this.#file(name, kind), { force: true });
+  }
+
+  #file(name: string, kind: 'json' | 'heard'): string {
+    return join(this.#places.dir, 'partners', `${name}.${kind}`);
+  }
+}
+
+function readAs<S extends z.ZodType>(schema: S, file: string): z.infer<S> | undefined {
+  if (!existsSync(file)) return undefined;
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Seconds that no setting of the clock changes, the same for all processes. */
+function uptime(): number {
+  return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+}
+
+function bootOf(): string {
+  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+}

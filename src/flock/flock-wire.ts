@@ -1,0 +1,126 @@
+/*
+ * The protocol between the gateways of two pools, over a link that only holders of the agreement's key can open. Either
+ * side may lend and borrow; each message says by its type whose turn it is.
+ *
+ *   borrower                           lender
+ *   hello(agent)                   ↔   hello(agent)
+ *   sync(what it holds)            →
+ *                                  ←   list(machines), at each change and every minute
+ *   prepare(key, round, job)       →
+ *                                  ↔   ask blob, answer: the job's inputs
+ *                                  ←   prepared | refused(clause)
+ *   commit(key, round)             →
+ *                                  ←   started, suspended, resumed, chunk, ended | gone
+ *   ask files, ask read            ↔   answer: the results
+ *   forget(keys)                   →
+ *
+ * Every message may be repeated safely: an attempt has the same key on both sides, and each time that the borrower's
+ * central manager grants it anew, a greater round. What belongs to another round is ignored.
+ */
+import * as z from 'zod';
+import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../job/schema.ts';
+import { reader } from '../pool/wire/read-message.ts';
+import { inline, message, runSpec, size } from '../pool/wire/wire.ts';
+import { ending, oddOutput, stream } from '../site/shapes.ts';
+import { amount, count, flag, maybe, moment, type Read, text } from '../util/schema.ts';
+
+export const FLOCK_VERSION = 1;
+
+/** The largest parts of a frame between gateways, in bytes: more means a broken or hostile partner. */
+export const FRAME_LIMITS = { json: 1 << 20, bytes: 2 << 20 } as const;
+
+const short = text.max(200);
+const sentence = text.max(1000);
+const round = count;
+
+/** A kind of machines that have something to lend. No job and no user is named. */
+export const lentKind = z.strictObject({
+  /** Attributes that describe the platform, the same for all machines of the kind. */
+  ad,
+  /** How many machines have something free. */
+  machines: count,
+  /** The most that is free on one of them. */
+  each: size,
+  /** What is lent of all of them together. */
+  all: size,
+});
+export type LentKind = Read<typeof lentKind>;
+
+const outputFile = z.strictObject({
+  name: text.max(4096),
+  bytes: count,
+  executable: flag,
+  mode: maybe(count.max(0o777)),
+  sha256: maybe(z.string().regex(/^[0-9a-f]{64}$/)),
+});
+
+const question = <T extends string, S extends z.core.$ZodLooseShape>(what: T, shape: S) =>
+  z.strictObject({ t: z.literal('ask'), id: count, what: z.literal(what), ...shape });
+
+export const flockAsk = z.discriminatedUnion('what', [
+  /** A piece of an input, from lender to borrower. */
+  question('blob', { key, sha256: short, offset: count, bytes: count }),
+  /** An ended attempt's results, from borrower to lender. */
+  question('files', { key, outputs: z.union([z.literal('new'), z.array(text.max(4096)).max(10_000)]) }),
+  /** Bytes of `stdout`, `stderr` or `work/NAME`. */
+  question('read', { key, path: text.max(4200), offset: count, bytes: count }),
+]);
+export type FlockAsk = Read<typeof flockAsk>;
+
+const answer = z.discriminatedUnion('ok', [
+  message('answer', {
+    id: count,
+    ok: z.literal(true),
+    files: maybe(z.array(outputFile).max(10_000)),
+    missing: maybe(z.array(text.max(4096)).max(10_000)),
+    odd: maybe(z.array(oddOutput).max(10_000)),
+  }),
+  message('answer', { id: count, ok: z.literal(false), message: sentence }),
+]);
+export type FlockAnswer = Read<typeof answer>;
+
+const flockMessage = z.discriminatedUnion('t', [
+  message('hello', { version: count, agent: short, name: short }),
+  /** What the lender offers now; `refusal`: why it lends nothing, the clause and a sentence. */
+  message('list', {
+    kinds: z.array(lentKind).max(64),
+    refusal: maybe(z.strictObject({ clause: short, message: sentence })),
+  }),
+  /** All attempts that the borrower has given to this partner, with their rounds; `committed`: it may be running. */
+  message('sync', { held: z.array(z.strictObject({ key, round, committed: flag })).max(100_000) }),
+  message('prepare', {
+    key,
+    round,
+    /** The user's name at home. */
+    user: short,
+    ad,
+    size,
+    lease: amount,
+    spec: runSpec,
+  }),
+  message('prepared', { key, round }),
+  /** It will not run there, whatever was asked before in this round. */
+  message('refused', { key, round, clause: short, message: sentence }),
+  message('commit', { key, round }),
+  message('cancel', { key, round, how: z.enum(['remove', 'vacate', 'if-not-started']), message: sentence }),
+  z.strictObject({ t: z.enum(['suspend', 'resume', 'checkpoint']), key, round }),
+  message('forget', { keys }),
+  message('follow', { key, round, stdout: count, stderr: count }),
+  message('started', { key, round, at: moment, host: maybe(short) }),
+  z.strictObject({ t: z.enum(['suspended', 'resumed']), key, round }),
+  /** `noFiles`: it left nothing to fetch but its streams, which are attached if `inline` is there. */
+  message('ended', { key, round, ending, inline: maybe(inline), noFiles: maybe(z.literal(true)) }),
+  /** It never ran there and never will. */
+  message('gone', { key, round, message: sentence }),
+  /** The lender has no record of an attempt that the borrower named. */
+  message('unknown', { key, round }),
+  message('chunk', { key, round, stream, offset: count }),
+  flockAsk,
+  answer,
+  message('ping', { n: count }),
+  message('pong', { n: count }),
+]);
+export type FlockMessage = Read<typeof flockMessage>;
+export type Of<T extends FlockMessage['t']> = Extract<FlockMessage, { readonly t: T }>;
+
+export const readFlockMessage = reader(flockMessage);

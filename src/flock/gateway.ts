@@ -1,0 +1,376 @@
+import { createHash } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import type { Agreement, Partner } from '../config/agreements.ts';
+import { asError } from '../errors.ts';
+import { blobsOf } from '../pool/wire/run-blobs.ts';
+import { Journal } from '../pool/host/journal.ts';
+import type { Tokens } from '../pool/wire/tokens.ts';
+import { Borrower } from './borrower.ts';
+import { BORROWED_ENTRY, type BorrowedEntry, compactedBorrowed, recoverBorrowed } from './borrowed-journal.ts';
+import type { Refused } from './clauses.ts';
+import { FlockMemory, type FlockPlaces, type FlockStatus } from './flock-state.ts';
+import type { FlockMessage } from './flock-wire.ts';
+import { Lender } from './lender.ts';
+import { LendingClient } from './lending-client.ts';
+import { LentFiles } from './lent-files.ts';
+import { compactedLent, LENT_ENTRY, type LentEntry, recoverLent } from './lent-journal.ts';
+import { LendingRules } from './lending-rules.ts';
+import { PartnerState } from './partner.ts';
+import { ShownSlots } from './shown-slots.ts';
+import { partnerStatus } from './status.ts';
+
+export interface GatewayOptions {
+  readonly agent: string;
+  readonly places: FlockPlaces;
+  readonly tokens: Tokens;
+  /** The central manager's sockets. */
+  readonly clientSocket: string;
+  readonly workerSocket: string;
+  readonly dial: (partner: Partner) => Promise<Duplex> | undefined;
+  readonly onBroken: (error: Error) => void;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+const TICK_MS = 1000;
+/** How often our pool is looked at for what may be lent, in milliseconds. */
+const LOOK_MS = 3000;
+const SAVE_MS = 60_000;
+/** A journal is rewritten when it is larger than this, in bytes. */
+const LARGE = 16 << 20;
+/** Jobs taken and not started, in a row, for which a partner is benched. */
+const MOST_UNSTARTED = 3;
+/** Bytes that wait for a partner, beyond which followed streams are not sent. */
+const BACKLOG = 8 << 20;
+
+/** A gateway: what we borrow from partners and lend to them, beside a central manager that knows nothing of them. */
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #memory: FlockMemory;
+  readonly #partners = new Map<string, PartnerState>();
+  readonly #shown: ShownSlots;
+  readonly #rules: LendingRules;
+  readonly #borrower: Borrower;
+  readonly #lender: Lender;
+  readonly #lending: LendingClient;
+  readonly #files: LentFiles;
+  readonly #borrowedJournal: Journal<BorrowedEntry>;
+  readonly #lentJournal: Journal<LentEntry>;
+  readonly #timers: NodeJS.Timeout[];
+  #meteredAt = performance.now();
+  #savedAt = performance.now();
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  #looking = false;
+
+  constructor(options: GatewayOptions) {
+    const { places, log, onBroken } = options;
+    this.#options = options;
+    this.#memory = new FlockMemory(places);
+    const borrowed = recoverBorrowed(Journal.read(places.borrowed, BORROWED_ENTRY));
+    const lent = recoverLent(Journal.read(places.lent, LENT_ENTRY), performance.now());
+    this.#borrowedJournal = new Journal<BorrowedEntry>(places.borrowed, onBroken);
+    this.#borrowedJournal.rewrite(compactedBorrowed(borrowed));
+    this.#lentJournal = new Journal<LentEntry>(places.lent, onBroken);
+    this.#lentJournal.rewrite(compactedLent(lent));
+    const tell = (partner: string, message: FlockMessage, bytes?: Uint8Array) =>
+      this.#partners.get(partner)?.link.send(message, bytes) ?? false;
+    const clock = () => performance.now();
+    const now = () => Date.now() / 1000;
+    this.#borrower = new Borrower(
+      {
+        journal: this.#borrowedJournal,
+        say: (worker, message, bytes) => {
+          if (message.t === 'started') this.#started(worker);
+          this.#shown.say(worker, message, bytes);
+        },
+        tell,
+        changed: (partner) => this.#shown.show(partner),
+        fault: (partner, message) => this.#partners.get(partner)?.strike(message, log),
+        refused: (partner, clause, message) => this.#refusedByThem(partner, { clause, message }),
+        clock,
+        log,
+      },
+      borrowed,
+    );
+    this.#lending = new LendingClient({
+      socket: options.clientSocket,
+      onReports: (reports, complete) => this.#lender.reports(reports, complete),
+      onChunk: (key, stream, offset, bytes) => {
+        const known = this.#lender.get(key);
+        const state = known && this.#partners.get(known.partner);
+        if (!known || !state || state.link.backlog > BACKLOG) return;
+        state.link.send({ t: 'chunk', key, round: known.round, stream, offset }, bytes);
+      },
+      log,
+    });
+    this.#files = new LentFiles(places.files, (key, outputs, into) => this.#lending.fetch(key, outputs, into));
+    this.#lender = new Lender(
+      {
+        journal: this.#lentJournal,
+        tell,
+        admit: (partner, asked) => {
+          const state = this.#partners.get(partner);
+          return state ? this.#rules.admit(state, asked) : { clause: 'from', message: 'there is no agreement' };
+        },
+        bring: (partner, request) =>
+          this.#files.bring(partner, request, async (ask) => {
+            const state = this.#partners.get(partner);
+            if (!state) throw new Error('there is no agreement any more');
+            return (await state.link.ask({ what: 'blob', ...ask })).bytes;
+          }),
+        pool: this.#lending.pool,
+        discard: (partner, key) => this.#files.discard(partner, key),
+        changed: () => this.#lookSoon(),
+        refused: (partner, refused) => this.#partners.get(partner)?.refused('us', refused, now()),
+        clock,
+        now,
+        log,
+      },
+      lent,
+    );
+    this.#rules = new LendingRules(
+      () => this.#borrower,
+      () => this.#lender,
+      this.#files,
+    );
+    this.#shown = new ShownSlots({
+      borrower: () => this.#borrower,
+      memory: this.#memory,
+      tokens: options.tokens,
+      socket: options.workerSocket,
+      partner: (name) => this.#partners.get(name),
+      log,
+    });
+    for (const { job } of this.#borrower.jobs) this.#shown.keep(job.partner, job.worker);
+    void this.#lending.open();
+    this.#timers = [setInterval(() => this.#tick(), TICK_MS)];
+  }
+
+  /** The agreements in force, from now on. */
+  follow(partners: ReadonlyMap<string, Partner>): void {
+    const { log, agent, dial } = this.#options;
+    for (const [name, state] of this.#partners) {
+      const partner = partners.get(name);
+      const isSame = partner?.key.id === state.partner.key.id && partner.key.key === state.partner.key.key;
+      if (isSame) {
+        const moved = JSON.stringify(endsOf(partner.agreement)) !== JSON.stringify(endsOf(state.partner.agreement));
+        state.partner = partner;
+        if (moved) state.link.cut('the agreement has another address');
+        continue;
+      }
+      // The key was revoked or changed: nobody who holds the old one is heard any more.
+      state.link.close('the key was revoked');
+      this.#partners.delete(name);
+      if (partner) continue;
+      this.#lender.expel(name);
+      this.#memory.forget(name);
+      log('an agreement is over', { partner: name });
+    }
+    for (const [name, partner] of partners) {
+      if (this.#partners.has(name)) continue;
+      const { agent: pinned, balance } = this.#memory.partner(name, fingerprint(partner));
+      const state: PartnerState = new PartnerState({
+        agent,
+        partner,
+        balance,
+        pinned,
+        dial,
+        log,
+        onPinned: (theirs) => this.#memory.save(name, fingerprint(partner), theirs, balance),
+        take: (message, bytes) => this.#take(state, message, bytes),
+        onUp: () => {
+          log('a partner is connected', { partner: name });
+          this.#borrower.sync(name);
+          this.#lookSoon();
+        },
+        onDown: () => {
+          log('a partner is not connected', { partner: name, message: state.link.trouble });
+          this.#borrower.lost(name);
+          this.#shown.show(name);
+        },
+        onConfirmed: (sentAt) => this.#memory.confirmed(name, (performance.now() - sentAt) / 1000),
+      });
+      this.#partners.set(name, state);
+      state.link.open();
+    }
+    for (const name of this.#partners.keys()) this.#shown.show(name);
+    this.#lookSoon();
+  }
+
+  /** The key of whoever connects by this name; `undefined`: it has none, or is benched. */
+  keyOf(id: string): Buffer | undefined {
+    for (const { partner, bench } of this.#partners.values())
+      if (partner.key.id === id && bench.left === 0) return Buffer.from(partner.key.key, 'hex');
+    return undefined;
+  }
+
+  /** Somebody has connected who holds the key of this name. */
+  welcome(id: string, stream: Duplex): void {
+    const state = [...this.#partners.values()].find(({ partner }) => partner.key.id === id);
+    if (state) state.link.accept(stream);
+    else stream.destroy();
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.#meter();
+    this.#save();
+    for (const { link } of this.#partners.values()) link.close('the gateway ends');
+    this.#shown.close();
+    void this.#lending.close();
+  }
+
+  #take(state: PartnerState, message: FlockMessage, bytes: Buffer): void {
+    const { name } = state;
+    switch (message.t) {
+      case 'list':
+        state.heard(message);
+        return this.#shown.show(name);
+      case 'sync':
+      case 'prepare':
+      case 'commit':
+      case 'cancel':
+      case 'suspend':
+      case 'resume':
+      case 'checkpoint':
+      case 'forget':
+      case 'follow':
+        return void this.#lender.hear(name, message);
+      case 'prepared':
+      case 'refused':
+      case 'started':
+      case 'suspended':
+      case 'resumed':
+      case 'ended':
+      case 'gone':
+      case 'unknown':
+      case 'chunk':
+        return this.#borrower.hear(name, message, bytes);
+      case 'ask':
+        void this.#answer(state, message);
+        return;
+      default:
+        throw new Error(`'${message.t}' was not expected`);
+    }
+  }
+
+  async #answer(state: PartnerState, ask: Extract<FlockMessage, { t: 'ask' }>): Promise<void> {
+    const { id, key } = ask;
+    const { name, link } = state;
+    try {
+      if (ask.what === 'blob') return void link.send({ t: 'answer', id, ok: true }, await this.#borrower.piece(name, ask));
+      if (this.#lender.get(key)?.partner !== name) throw new Error('there is no such job of yours');
+      if (ask.what === 'read')
+        return void link.send(
+          { t: 'answer', id, ok: true },
+          await this.#files.read(name, key, ask.path, ask.offset, ask.bytes),
+        );
+      const { files, missing, odd } = await this.#files.files(name, key, ask.outputs);
+      link.send({ t: 'answer', id, ok: true, files: [...files], missing: [...missing], odd: [...odd] });
+    } catch (thrown) {
+      link.send({ t: 'answer', id, ok: false, message: asError(thrown).message.slice(0, 500) });
+    }
+  }
+
+  #refusedByThem(partner: string, refused: Refused): void {
+    const state = this.#partners.get(partner);
+    if (!state) return;
+    state.refused('them', refused, Date.now() / 1000);
+    if (refused.clause !== 'start') return;
+    state.unstarted += 1;
+    if (state.unstarted < MOST_UNSTARTED) return;
+    state.unstarted = 0;
+    state.strike('it takes jobs and does not start them', this.#options.log);
+  }
+
+  #started(worker: string): void {
+    const state = this.#partners.get(this.#shown.partnerOf(worker) ?? '');
+    if (state) state.unstarted = 0;
+  }
+
+  #tick(): void {
+    this.#meter();
+    for (const [name, state] of this.#partners) {
+      state.link.open();
+      this.#borrower.tick(name, state.link.silence);
+      const silence = this.#memory.silence(name);
+      this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
+      if (state.bench.left > 0) state.link.cut('it is benched');
+    }
+    for (const [worker, silence] of this.#shown.silences()) this.#borrower.unheard(worker, silence);
+    if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();
+    if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
+    if (this.#borrowedJournal.size > LARGE && this.#borrowedJournal.idle)
+      this.#borrowedJournal.rewrite(compactedBorrowed(this.#borrower.snapshot()));
+    if (this.#lentJournal.size > LARGE && this.#lentJournal.idle)
+      this.#lentJournal.rewrite(compactedLent(this.#lender.snapshot()));
+  }
+
+  #lookSoon(): void {
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
+    setImmediate(() => void this.#look());
+  }
+
+  /** Looks at our own pool: who waits, and what may be lent. */
+  async #look(): Promise<void> {
+    if (this.#looking || !this.#lending.up || this.#partners.size === 0) return;
+    this.#looking = true;
+    this.#lookedAt = performance.now();
+    try {
+      const states = [...this.#partners.values()];
+      if (states.some(({ partner }) => partner.agreement.from)) {
+        const at = performance.now();
+        this.#rules.saw(await this.#lending.slots(), at);
+      }
+      if (states.some((state) => state.partner.agreement.to && state.offers.length > 0)) {
+        const owners = await this.#lending.owners();
+        this.#shown.waiting = owners.some(({ waiting, owner }) => waiting > 0 && !owner.startsWith('nice-user.'));
+      } else this.#shown.waiting = false;
+      for (const state of states) {
+        if (state.partner.agreement.from) this.#rules.list(state);
+        else state.list([], { clause: 'from', message: 'the agreement does not let their jobs run here' });
+        this.#shown.show(state.name);
+      }
+    } catch (thrown) {
+      this.#options.log('our pool cannot be looked at', { message: asError(thrown).message });
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  /** Counts what each side uses of the other. */
+  #meter(): void {
+    const at = performance.now();
+    const seconds = (at - this.#meteredAt) / 1000;
+    this.#meteredAt = at;
+    const now = Date.now() / 1000;
+    for (const { partner, startedAt, end, request } of this.#lender.jobs)
+      if (startedAt !== undefined && !end) this.#partners.get(partner)?.balance.add(now, seconds * request.size.cpus, 0);
+    for (const { job, startedAt, phase } of this.#borrower.jobs)
+      if (startedAt !== undefined && phase === 'committed')
+        this.#partners.get(job.partner)?.balance.add(now, 0, seconds * job.size.cpus);
+  }
+
+  #save(): void {
+    this.#savedAt = performance.now();
+    for (const [name, state] of this.#partners) {
+      this.#memory.save(name, fingerprint(state.partner), state.agent, state.balance);
+      const jobs = [...this.#lender.jobs].filter((lent) => lent.partner === name);
+      const used = jobs.flatMap(({ request }) => blobsOf(request.spec).map(({ sha256 }) => sha256));
+      this.#files.sweep(name, new Set(used));
+    }
+  }
+
+  /** What `gryphus flock` shows. */
+  status(): FlockStatus['partners'] {
+    return [...this.#partners.values()].map((state) => partnerStatus(state, this.#borrower, this.#lender));
+  }
+}
+
+function endsOf({ url, via }: Agreement): readonly unknown[] {
+  return [url, via];
+}
+
+/** Names a key without showing it. */
+function fingerprint({ key }: Partner): string {
+  return createHash('sha256').update(`${key.id} ${key.key}`).digest('hex').slice(0, 32);
+}

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { CentralManagerClient } from '../pool/central-manager-client.ts';
+import type { AttemptRequest, PoolOwner } from '../pool/wire/client-wire.ts';
+import type { FetchOutcome, Report } from '../site/contract.ts';
+import type { LenderPorts } from './lender.ts';
+
+export interface LendingClientOptions {
+  /** The central manager's socket for clients. */
+  readonly socket: string;
+  readonly onReports: (reports: readonly Report[], complete: boolean) => void;
+  readonly onChunk: (key: AttemptKey, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+const AGAIN_MS = 500;
+const CLIENT = 'flock';
+
+/** Our central manager, to which borrowed jobs are those of one more client. */
+export class LendingClient {
+  readonly #client: CentralManagerClient;
+  readonly #options: LendingClientOptions;
+  #closed = false;
+  #up = false;
+
+  constructor(options: LendingClientOptions) {
+    this.#options = options;
+    this.#client = new CentralManagerClient({
+      socket: options.socket,
+      client: CLIENT,
+      map: false,
+      take: (message, bytes) => {
+        if (message.t === 'reports') options.onReports(message.reports, false);
+        else if (message.t === 'chunk') options.onChunk(message.key, message.stream, message.offset, Buffer.from(bytes));
+      },
+      onLost: () => {
+        this.#up = false;
+        void this.open();
+      },
+    });
+  }
+
+  /** Connects, again and again, and learns of all our attempts. */
+  async open(): Promise<void> {
+    while (!this.#closed && !this.#up) {
+      try {
+        const { reports } = await this.#client.ask({ t: 'all' }, 'reports');
+        this.#up = true;
+        this.#options.onReports(reports, true);
+      } catch {
+        await sleep(AGAIN_MS);
+      }
+    }
+  }
+
+  get up(): boolean {
+    return this.#up;
+  }
+
+  async slots(): Promise<readonly AttrTexts[]> {
+    return (await this.#client.ask({ t: 'slots' }, 'slots')).ads;
+  }
+
+  async owners(): Promise<readonly PoolOwner[]> {
+    return (await this.#client.ask({ t: 'owners' }, 'owners')).owners;
+  }
+
+  /** What a lender may ask; what is lost with a connection is asked again after the next. */
+  get pool(): LenderPorts['pool'] {
+    const client = this.#client;
+    const quietly = (asked: Promise<unknown>) => void asked.catch(() => undefined);
+    return {
+      submit: (request: AttemptRequest) => quietly(client.ask({ t: 'prepare', requests: [request], commit: true }, 'done')),
+      cancel: (key, how) => quietly(client.ask({ t: 'cancel', keys: [key], how }, 'done')),
+      steer: (key, how) =>
+        quietly(client.ask({ t: 'steer', jobs: [key.slice(0, key.lastIndexOf('.'))], how }, 'steered')),
+      follow: (key, stdout, stderr) => quietly(client.say({ t: 'follow', key, stdout, stderr })),
+      forget: (keys, done) => quietly(this.#forget(keys).then(done)),
+    };
+  }
+
+  /** Nothing of it may run when it is forgotten: its claim would remain. */
+  async #forget(keys: readonly AttemptKey[]): Promise<void> {
+    for (;;) {
+      const { outcomes } = await this.#client.ask({ t: 'cancel', keys: [...keys], how: 'remove' }, 'done');
+      if (outcomes.every(([, outcome]) => outcome.ok)) break;
+      await sleep(AGAIN_MS);
+    }
+    await this.#client.ask({ t: 'forget', keys: [...keys] }, 'done');
+  }
+
+  /** Brings all results of an ended attempt into a directory. */
+  async fetch(key: AttemptKey, outputs: 'new' | readonly string[], into: string): Promise<FetchOutcome> {
+    for (;;) {
+      const request = { key, outputs, stdout: true, stderr: true, into };
+      const { outcome } = await this.#client.ask({ t: 'fetch', request }, 'fetched');
+      if (outcome.ok || outcome.refusal.code !== 'arriving') return outcome;
+      await sleep(50);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#client.close();
+  }
+}
+

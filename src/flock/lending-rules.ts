@@ -1,0 +1,99 @@
+import type { Agreement } from '../config/agreements.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import type { AttemptRequest } from '../pool/wire/client-wire.ts';
+import type { RunSpec } from '../pool/wire/wire.ts';
+import type { Borrower } from './borrower.ts';
+import { isRefused, jobRefusal, lendable, type Refused } from './clauses.ts';
+import type { Of } from './flock-wire.ts';
+import { incoming } from './incoming.ts';
+import type { Lender } from './lender.ts';
+import type { Lent } from './lent-journal.ts';
+import type { LentFiles } from './lent-files.ts';
+import { availability, idleMachines, type IdlePart } from './lists.ts';
+import { inputBytes } from './outgoing.ts';
+import type { PartnerState } from './partner.ts';
+
+/** Jobs of a partner whose results it has not fetched: with more, no further ones are taken. */
+const MOST_LEFT = 500;
+
+/** What our pool lends, by the agreements and by what is idle. */
+export class LendingRules {
+  readonly #borrower: () => Borrower;
+  readonly #lender: () => Lender;
+  readonly #files: Pick<LentFiles, 'placed'>;
+  #slots: readonly AttrTexts[] = [];
+  /** When they were asked for, by the monotonic clock in milliseconds. */
+  #at = 0;
+
+  constructor(borrower: () => Borrower, lender: () => Lender, files: Pick<LentFiles, 'placed'>) {
+    this.#borrower = borrower;
+    this.#lender = lender;
+    this.#files = files;
+  }
+
+  /** The ads of our pool's slots, as they were at a time of the monotonic clock. */
+  saw(slots: readonly AttrTexts[], at: number): void {
+    this.#slots = slots;
+    this.#at = at;
+  }
+
+  /** Decides about one job, and makes of it what our central manager gets. */
+  admit(
+    state: PartnerState,
+    asked: Of<'prepare'>,
+  ): { readonly request: AttemptRequest & { readonly spec: RunSpec } } | Refused {
+    if (state.agent === undefined) return { clause: 'from', message: 'its agent is not known' };
+    const { agreement } = state.partner;
+    const { parts } = idleMachines(this.#slots, agreement);
+    const may = this.#mayLend(state, parts);
+    if (isRefused(may)) return may;
+    if (asked.size.cpus > may.cores)
+      return { clause: 'max', message: `it wants ${asked.size.cpus} cores, and ${may.cores} are lent now` };
+    const left = [...this.#lender().jobs].filter(({ partner, end }) => partner === state.name && end).length;
+    if (left > MOST_LEFT) return { clause: 'results', message: `${left} jobs have results that were not fetched` };
+    const made = incoming(asked, agreement, state.agent);
+    if ('clause' in made) return made;
+    const { request } = made;
+    if ('base' in request.spec) return { clause: 'job', message: 'tasks of a map are not taken' };
+    const { ad, size, spec } = request;
+    const job = { user: asked.user, ad, size, inputBytes: inputBytes(spec) };
+    const machines = parts.map((part) => part.ad);
+    const refused = jobRefusal(agreement, job, machines, Date.now() / 1000);
+    return refused ?? { request: this.#files.placed(state.name, { ...request, spec }) };
+  }
+
+  /** Sends the partner its availability list. */
+  list(state: PartnerState): void {
+    const { agreement } = state.partner;
+    const { parts, refusals } = idleMachines(this.#slots, agreement);
+    const may = this.#mayLend(state, parts);
+    if (!isRefused(may)) return state.list(availability(parts, may.cores), undefined);
+    const [refusal] = may.clause === 'idle' ? refusals : [];
+    state.list([], refusal === undefined ? may : { clause: 'run_as', message: refusal });
+  }
+
+  /** Why a partner's job that is here may not go on, by what the agreement says now. */
+  expulsion({ partner: { agreement } }: PartnerState, { request }: Lent): Refused | undefined {
+    const open = { lent: 0, idle: Number.MAX_SAFE_INTEGER, borrowed: 0, ahead: Number.NEGATIVE_INFINITY };
+    const may = lendable({ ...agreement, max: Number.MAX_SAFE_INTEGER }, { ...open, now: Date.now() / 1000 });
+    if (isRefused(may)) return may;
+    const user = request.owner.replace(/@[^@]*$/, '');
+    const same: Agreement = { ...agreement, requirements: undefined };
+    return jobRefusal(same, { user, ad: request.ad, size: request.size, inputBytes: 0 }, [], 0);
+  }
+
+  #mayLend(state: PartnerState, parts: readonly IdlePart[]): { readonly cores: number } | Refused {
+    const { agreement } = state.partner;
+    const now = Date.now() / 1000;
+    const { lent, borrowed } = state.balance.over(agreement.balance === 'month' ? 'month' : 'day', now);
+    const idle = parts.reduce((sum, { free }) => sum + Math.floor(free.cpus), 0);
+    return lendable(agreement, {
+      lent: this.#lender().held(state.name),
+      // What is promised and not yet placed is still idle at the central manager.
+      idle: Math.max(0, idle - this.#lender().promised(this.#at)),
+      borrowed: this.#borrower().cores(),
+      ahead: lent - borrowed,
+      now,
+    });
+  }
+}

@@ -1,0 +1,257 @@
+import type { Duplex } from 'node:stream';
+import { asError, GryphusError } from '../errors.ts';
+import { Channel } from '../pool/wire/frames.ts';
+import { type Deferred, deferred } from '../util/deferred.ts';
+import {
+  FLOCK_VERSION,
+  type FlockAnswer,
+  type FlockAsk,
+  type FlockMessage,
+  FRAME_LIMITS,
+  type Of,
+  readFlockMessage,
+} from './flock-wire.ts';
+import { Rate } from './rate.ts';
+
+type Question = FlockAsk extends infer A ? (A extends FlockAsk ? Omit<A, 't' | 'id'> : never) : never;
+type Answered = Extract<FlockAnswer, { ok: true }> & { readonly bytes: Buffer };
+
+export interface FlockLinkOptions {
+  /** Our agent's id. */
+  readonly agent: string;
+  readonly name: string;
+  /** Connects to the partner; `undefined`: it connects to us. */
+  readonly dial: () => Promise<Duplex> | undefined;
+  /** The partner's agent has said who it is. Throws if it is not whom we know. */
+  readonly onHello: (agent: string) => void;
+  readonly onUp: () => void;
+  readonly onDown: (message: string) => void;
+  readonly take: (message: FlockMessage, bytes: Buffer) => void;
+  /** What arrived does not follow the protocol, or is too much. */
+  readonly onFault: (message: string) => void;
+  /** The partner has confirmed a ping; `sentAt`: when it was sent, by the monotonic clock in milliseconds. */
+  readonly onConfirmed: (sentAt: number) => void;
+}
+
+const PING_MS = 15_000;
+/** After so many pings without a byte in between, the link is dead. */
+const SILENT = 3;
+const HELLO_MS = 20_000;
+const RETRY_MS = 500;
+const LONGEST_RETRY_MS = 30_000;
+/** How long an answer may take, in milliseconds. */
+const ANSWER_MS = 120_000;
+/** Messages in a second, and at once. More is a flood. */
+const RATE = { perSecond: 500, burst: 20_000 } as const;
+/** Questions that wait for an answer at once. */
+const MOST_ASKED = 256;
+
+/** The link with one partner's gateway: dialled by either side, one at a time, dialled again when it breaks. */
+export class FlockLink {
+  readonly #options: FlockLinkOptions;
+  #channel: Channel<FlockMessage, FlockMessage> | undefined;
+  #up = false;
+  #ended = false;
+  #dialling = false;
+  #failures = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #pinger: NodeJS.Timeout | undefined;
+  #pings = 0;
+  readonly #sentAt = new Map<number, number>();
+  readonly #asked = new Map<number, { readonly wait: Deferred<Answered>; readonly timer: NodeJS.Timeout }>();
+  #lastAsked = 0;
+  /** When the last byte came, by the monotonic clock in milliseconds. */
+  #heardAt = performance.now();
+  /** Why it is down. */
+  trouble = 'not connected yet';
+
+  constructor(options: FlockLinkOptions) {
+    this.#options = options;
+  }
+
+  get up(): boolean {
+    return this.#up;
+  }
+
+  /** Seconds since anything was heard of the partner. */
+  get silence(): number {
+    const at = this.#up ? (this.#channel?.heardAt ?? this.#heardAt) : this.#heardAt;
+    return (performance.now() - at) / 1000;
+  }
+
+  get backlog(): number {
+    return this.#channel?.backlog ?? 0;
+  }
+
+  /** Connects if this side dials and there is no link. Called repeatedly. */
+  open(): void {
+    if (this.#ended || this.#channel || this.#dialling || this.#retry) return;
+    const dialling = this.#options.dial();
+    if (!dialling) return;
+    this.#dialling = true;
+    dialling.then(
+      (stream) => {
+        this.#dialling = false;
+        if (this.#ended || this.#channel) stream.destroy();
+        else this.accept(stream);
+      },
+      (thrown: unknown) => {
+        this.#dialling = false;
+        this.#later(asError(thrown).message);
+      },
+    );
+  }
+
+  /** A stream that only a holder of the key can have opened. It replaces the one that was there. */
+  accept(stream: Duplex): void {
+    if (this.#ended) return void stream.destroy();
+    this.cut('a new link took its place');
+    const channel = new Channel<FlockMessage, FlockMessage>(stream, readFlockMessage, FRAME_LIMITS);
+    this.#channel = channel;
+    const rate = new Rate(RATE.perSecond, RATE.burst);
+    const late = setTimeout(() => channel.close('no greeting arrived'), HELLO_MS);
+    let greeted = false;
+    channel.open(
+      (message, bytes) => {
+        if (this.#channel !== channel) return;
+        if (!rate.take(1)) throw this.#fault('it sends too many messages');
+        if (!greeted) {
+          if (message.t !== 'hello') throw this.#fault(`'${message.t}' before the greeting`);
+          if (message.version !== FLOCK_VERSION)
+            throw new GryphusError('protocol-error', `its flock speaks version ${message.version}, ours ${FLOCK_VERSION}`);
+          this.#options.onHello(message.agent);
+          greeted = true;
+          clearTimeout(late);
+          this.#rise(channel);
+        } else this.#take(message, bytes);
+      },
+      (message) => {
+        clearTimeout(late);
+        if (this.#channel !== channel) return;
+        if (/^(invalid message|A frame)/.test(message)) this.#options.onFault(message);
+        this.#down(message);
+      },
+    );
+    channel.send({ t: 'hello', version: FLOCK_VERSION, agent: this.#options.agent, name: this.#options.name });
+  }
+
+  send(message: FlockMessage, bytes?: Uint8Array): boolean {
+    if (!this.#up || !this.#channel) return false;
+    this.#channel.send(message, bytes);
+    return true;
+  }
+
+  /** Rejects with 'site-unreachable' if the link ends first, with 'site-busy' if the partner refuses. */
+  ask(question: Question): Promise<Answered> {
+    const id = ++this.#lastAsked;
+    const wait = deferred<Answered>();
+    const asked = { ...question, t: 'ask' as const, id };
+    if (this.#asked.size >= MOST_ASKED || !this.send(asked))
+      wait.reject(new GryphusError('site-unreachable', 'the partner is not connected'));
+    else {
+      const timer = setTimeout(() => {
+        this.#asked.delete(id);
+        wait.reject(new GryphusError('site-unreachable', 'the partner did not answer'));
+      }, ANSWER_MS);
+      this.#asked.set(id, { wait, timer });
+    }
+    return wait.promise;
+  }
+
+  /** Ends the present link; it is dialled again. */
+  cut(message: string): void {
+    const channel = this.#channel;
+    if (!channel) return;
+    this.#down(message, true);
+    channel.close(message);
+  }
+
+  close(message: string): void {
+    this.#ended = true;
+    clearTimeout(this.#retry);
+    this.cut(message);
+  }
+
+  #fault(message: string): Error {
+    this.#options.onFault(message);
+    return new GryphusError('protocol-error', message);
+  }
+
+  #rise(channel: Channel<FlockMessage, FlockMessage>): void {
+    this.#up = true;
+    this.#failures = 0;
+    this.trouble = '';
+    this.#sentAt.clear();
+    let silent = 0;
+    let before = 0;
+    const ping = () => {
+      silent = channel.heardAt > before ? 0 : silent + 1;
+      before = channel.heardAt;
+      if (silent > SILENT) return channel.close('the partner does not answer');
+      const n = ++this.#pings;
+      this.#sentAt.set(n, performance.now());
+      channel.send({ t: 'ping', n });
+    };
+    this.#pinger = setInterval(ping, PING_MS);
+    ping();
+    this.#options.onUp();
+  }
+
+  #take(message: FlockMessage, bytes: Buffer): void {
+    switch (message.t) {
+      case 'hello':
+        throw this.#fault('a second greeting');
+      case 'ping':
+        return void this.send({ t: 'pong', n: message.n });
+      case 'pong': {
+        const sentAt = this.#sentAt.get(message.n);
+        this.#sentAt.delete(message.n);
+        if (sentAt !== undefined) this.#options.onConfirmed(sentAt);
+        return;
+      }
+      case 'answer':
+        return this.#answered(message, bytes);
+      default:
+        this.#options.take(message, bytes);
+    }
+  }
+
+  #answered(message: Of<'answer'>, bytes: Buffer): void {
+    const asked = this.#asked.get(message.id);
+    if (!asked) return;
+    this.#asked.delete(message.id);
+    clearTimeout(asked.timer);
+    if (message.ok) asked.wait.resolve({ ...message, bytes });
+    else asked.wait.reject(new GryphusError('site-busy', message.message));
+  }
+
+  #down(message: string, replaced = false): void {
+    this.#heardAt = this.#channel?.heardAt ?? this.#heardAt;
+    this.#channel = undefined;
+    clearInterval(this.#pinger);
+    const was = this.#up;
+    this.#up = false;
+    this.trouble = message;
+    for (const { wait, timer } of this.#asked.values()) {
+      clearTimeout(timer);
+      wait.reject(new GryphusError('site-unreachable', message));
+    }
+    this.#asked.clear();
+    if (was) this.#options.onDown(message);
+    if (!replaced) this.#later(message);
+  }
+
+  #later(message: string): void {
+    this.trouble = message;
+    if (this.#ended) return;
+    const base = Math.min(LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(
+      () => {
+        this.#retry = undefined;
+        this.open();
+      },
+      base * (0.75 + Math.random() / 2),
+    );
+  }
+}

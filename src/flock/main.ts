@@ -1,0 +1,165 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseAddress } from '../config/address.ts';
+import { AgreementBook } from '../config/agreements.ts';
+import { followSettings } from '../config/follow.ts';
+import { loadPaths } from '../config/paths.ts';
+import { asError, GryphusError } from '../errors.ts';
+import { openLog } from '../log.ts';
+import { holderOf } from '../pool/host/pid-files.ts';
+import { poolPlaces } from '../pool/host/places.ts';
+import { signal } from '../pool/host/processes.ts';
+import { Tokens } from '../pool/wire/tokens.ts';
+import { openPortWay, type PortWay } from '../reverse-connection/port-way.ts';
+import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
+import { isAlive, processIdentity } from '../util/process-identity.ts';
+import { spreadNet } from '../util/process-net.ts';
+import { endWithState } from '../queue/api.ts';
+import { dialPartner } from './dial.ts';
+import { flockPlaces, STATUS_SECONDS, writeFlockStatus } from './flock-state.ts';
+import { Gateway } from './gateway.ts';
+
+/** How often the agreements are looked at, and the port is tried again, in milliseconds. */
+const LOOK_MS = 500;
+const PORT_AGAIN_MS = 5000;
+/** File descriptors that strangers at the port may use. */
+const DESCRIPTORS = 1024;
+
+/** The gateway's process, which the Scheduler starts while there are agreements; its only argument is the agent's id. */
+async function main(agent: string): Promise<void> {
+  const paths = loadPaths();
+  const { settings, follow, close: closeSettings } = await followSettings(paths);
+  const log = openLog(join(paths.logDir, 'flock.log'), settings['log.level'], settings['log.max_size']);
+  const say = (message: string, facts?: object) => log.info(facts ?? {}, message);
+  const places = flockPlaces(paths);
+  ensurePrivateDir(places.dir);
+  await takeOver(join(places.dir, 'gateway.pid'));
+  const pool = poolPlaces(paths);
+  const ended = new Promise<Error | undefined>((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
+    process.once('disconnect', () => resolve(undefined));
+    spreadNet({ onFault: (message, error) => log.error({ err: error }, message), end: resolve });
+    endWithState(paths.stateDir, () => resolve(undefined));
+    broken = resolve;
+  });
+  const gateway = new Gateway({
+    agent,
+    places,
+    tokens: new Tokens(pool.dir),
+    clientSocket: pool.clientSocket,
+    workerSocket: pool.workerSocket,
+    dial: dialPartner,
+    onBroken: (error) => broken(error),
+    log: say,
+  });
+  const book = new AgreementBook(paths, (message) => log.warn(message));
+  const port = new ListeningPort(gateway, say);
+  follow({ wrong: (message) => log.warn(message) });
+  let written = '';
+  let writtenAt = 0;
+  const look = async () => {
+    if (await book.look()) gateway.follow(book.partners);
+    await port.want(settings['flock.listen']);
+    const problems = [...book.problems.values(), ...(port.trouble === undefined ? [] : [port.trouble])];
+    const status = {
+      pid: process.pid,
+      ...(port.port === undefined ? {} : { port: port.port }),
+      ...(problems.length === 0 ? {} : { trouble: problems.join(' ') }),
+      partners: gateway.status(),
+    };
+    const text = JSON.stringify(status);
+    const now = Date.now() / 1000;
+    if (text === written && now - writtenAt < STATUS_SECONDS / 2) return;
+    written = text;
+    writtenAt = now;
+    writeFlockStatus(places, { at: now, ...status });
+  };
+  let looking = Promise.resolve();
+  const timer = setInterval(() => {
+    looking = looking.then(look).catch((thrown: unknown) => say('a look failed', { message: asError(thrown).message }));
+  }, LOOK_MS);
+  say('the gateway is open');
+  const error = await ended;
+  clearInterval(timer);
+  closeSettings();
+  port.close();
+  gateway.close();
+  if (error) throw error;
+  say('ended');
+}
+
+/** Ensures one gateway per state directory: nobody else may write its journals. */
+async function takeOver(pidFile: string): Promise<void> {
+  const other = holderOf(pidFile);
+  if (other && other.pid !== process.pid) {
+    signal(other.pid, 'SIGTERM');
+    for (let turn = 0; isAlive(other); turn++) {
+      if (turn === 100) signal(other.pid, 'SIGKILL');
+      if (turn > 600) throw new GryphusError('already-running', `The gateway (process ${other.pid}) does not stop.`);
+      await sleep(20);
+    }
+  }
+  writeWhole(pidFile, JSON.stringify(processIdentity()));
+}
+
+/** The port at which partners connect, if `flock.listen` names one. */
+class ListeningPort {
+  readonly #gateway: Gateway;
+  readonly #log: (message: string, facts?: object) => void;
+  #open: PortWay | undefined;
+  #listen: string | undefined;
+  #triedAt = Number.NEGATIVE_INFINITY;
+  trouble: string | undefined;
+
+  constructor(gateway: Gateway, log: (message: string, facts?: object) => void) {
+    this.#gateway = gateway;
+    this.#log = log;
+  }
+
+  get port(): number | undefined {
+    return this.#open?.port;
+  }
+
+  async want(listen: string | undefined): Promise<void> {
+    if (listen !== this.#listen) this.close();
+    this.#listen = listen;
+    if (listen === undefined || this.#open || performance.now() - this.#triedAt < PORT_AGAIN_MS) return;
+    this.#triedAt = performance.now();
+    try {
+      this.#open = await openPortWay({
+        ...parseAddress(listen, 'flock.listen'),
+        welcome: ({ worker, link }) => this.#gateway.welcome(worker, link),
+        keyOf: (id) => this.#gateway.keyOf(id),
+        descriptors: DESCRIPTORS,
+        onTurnedAway: (message) => this.#log('refused at the port', { message }),
+      });
+      this.trouble = undefined;
+      this.#log('partners can connect', { listen, port: this.#open.port });
+    } catch (thrown) {
+      this.trouble = asError(thrown).message;
+    }
+  }
+
+  close(): void {
+    this.#open?.close();
+    this.#open = undefined;
+    this.trouble = undefined;
+    this.#triedAt = Number.NEGATIVE_INFINITY;
+  }
+}
+
+let broken: (error: Error) => void = () => undefined;
+const agent = process.argv[2];
+if (agent === undefined) {
+  process.stderr.write('The gateway is started by the Scheduler.\n');
+  process.exit(2);
+}
+process.stdout.on('error', () => undefined);
+process.stderr.on('error', () => undefined);
+main(agent).then(
+  () => process.exit(0),
+  (thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
+  },
+);

@@ -1,0 +1,143 @@
+import type { Duplex } from 'node:stream';
+import type { Partner } from '../config/agreements.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { Patience } from './patience.ts';
+import { Balance } from './balance.ts';
+import type { Refused } from './clauses.ts';
+import type { FlockMessage, LentKind, Of } from './flock-wire.ts';
+import { FlockLink } from './link.ts';
+import { LIST_AGAIN_MS, LIST_MS } from './lists.ts';
+import { Bench } from './rate.ts';
+
+export interface PartnerOptions {
+  readonly agent: string;
+  readonly partner: Partner;
+  readonly balance: Balance;
+  /** The agent that was behind the key before, if any. */
+  readonly pinned: string | undefined;
+  readonly onPinned: (agent: string) => void;
+  readonly dial: (partner: Partner) => Promise<Duplex> | undefined;
+  readonly take: (message: FlockMessage, bytes: Buffer) => void;
+  readonly onUp: () => void;
+  readonly onDown: () => void;
+  readonly onConfirmed: (sentAt: number) => void;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+/** How many of the latest refusals are kept. */
+const MOST_REFUSALS = 20;
+
+export interface NotedRefusal extends Refused {
+  /** Unix seconds. */
+  readonly at: number;
+  readonly by: 'us' | 'them';
+  readonly times: number;
+}
+
+/** What a gateway knows of one partner while it runs. */
+export class PartnerState {
+  readonly name: string;
+  readonly link: FlockLink;
+  readonly bench = new Bench();
+  readonly balance: Balance;
+  readonly patience = new Patience();
+  partner: Partner;
+  /** The partner's latest list, and when it came by the monotonic clock in milliseconds. */
+  #list: { readonly kinds: readonly LentKind[]; readonly refusal: Refused | undefined; readonly at: number } | undefined;
+  #refusals: NotedRefusal[] = [];
+  #sent = '';
+  #sentAt = Number.NEGATIVE_INFINITY;
+  #pinned: string | undefined;
+  /** Attempts that the partner took and did not start, in a row. */
+  unstarted = 0;
+  /** Why we lend nothing to it now. */
+  lending: Refused | undefined;
+  /** Attempts whose results were not what was announced. */
+  readonly oversize = new Set<AttemptKey>();
+
+  constructor(options: PartnerOptions) {
+    this.partner = options.partner;
+    this.name = options.partner.agreement.name;
+    this.balance = options.balance;
+    this.#pinned = options.pinned;
+    this.link = new FlockLink({
+      agent: options.agent,
+      name: this.name,
+      dial: () => (this.bench.left > 0 ? undefined : options.dial(this.partner)),
+      onHello: (agent) => {
+        if (agent === options.agent) throw new Error('that is this pool itself');
+        if (this.#pinned !== undefined && this.#pinned !== agent)
+          throw new Error(`another agent (${agent}) has the key of ${this.name}: add the partner again if it was moved`);
+        if (this.#pinned === undefined) options.onPinned(agent);
+        this.#pinned = agent;
+      },
+      onUp: () => {
+        this.#sent = '';
+        options.onUp();
+      },
+      onDown: () => options.onDown(),
+      take: options.take,
+      onFault: (message) => this.strike(message, options.log),
+      onConfirmed: options.onConfirmed,
+    });
+  }
+
+  /** Its agent, once it has connected. */
+  get agent(): string | undefined {
+    return this.#pinned;
+  }
+
+  strike(message: string, log: PartnerOptions['log']): void {
+    this.bench.strike(message);
+    log('a partner is benched', { partner: this.name, message, seconds: Math.round(this.bench.left) });
+  }
+
+  heard({ kinds, refusal }: Of<'list'>): void {
+    this.#list = { kinds, refusal, at: performance.now() };
+  }
+
+  /** When its list came, by the monotonic clock in milliseconds. */
+  get listedAt(): number {
+    return this.#list?.at ?? 0;
+  }
+
+  /** What the partner offers; nothing if it has not said so lately. */
+  get offers(): readonly LentKind[] {
+    const list = this.#list;
+    if (!list || performance.now() - list.at > LIST_MS || this.bench.left > 0) return [];
+    return list.kinds;
+  }
+
+  /** Why our jobs cannot go there now. */
+  get closed(): Refused | undefined {
+    const { agreement } = this.partner;
+    if (!agreement.to) return { clause: 'to', message: 'the agreement does not let our jobs run there' };
+    if (agreement.paused) return { clause: 'paused', message: 'the agreement is paused' };
+    if (this.bench.left > 0) return { clause: 'benched', message: `${this.bench.why}; for ${Math.ceil(this.bench.left)} s` };
+    const list = this.#list;
+    if (!list || performance.now() - list.at > LIST_MS)
+      return { clause: 'down', message: this.link.up ? 'it has not said what it lends' : this.link.trouble };
+    return list.refusal && list.kinds.length === 0 ? list.refusal : undefined;
+  }
+
+  /** Sends our availability list if it has changed, or the last is a minute old. */
+  list(kinds: readonly LentKind[], refusal: Refused | undefined): void {
+    this.lending = refusal;
+    const text = JSON.stringify([kinds, refusal]);
+    const now = performance.now();
+    if (!this.link.up || (text === this.#sent && now - this.#sentAt < LIST_AGAIN_MS)) return;
+    this.#sent = text;
+    this.#sentAt = now;
+    this.link.send({ t: 'list', kinds: [...kinds], ...(refusal ? { refusal: { ...refusal } } : {}) });
+  }
+
+  refused(by: 'us' | 'them', { clause, message }: Refused, now: number): void {
+    const known = this.#refusals.find((one) => one.by === by && one.clause === clause && one.message === message);
+    const noted = { by, clause, message, at: now, times: (known?.times ?? 0) + 1 };
+    this.#refusals = [noted, ...this.#refusals.filter((one) => one !== known)].slice(0, MOST_REFUSALS);
+  }
+
+  get refusals(): readonly NotedRefusal[] {
+    return this.#refusals;
+  }
+}

@@ -1,0 +1,171 @@
+import { asError } from '../errors.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { NOTHING, plus } from '../pool/wire/slots.ts';
+import type { Tokens } from '../pool/wire/tokens.ts';
+import type { FromCentralManager, FromWorker, Size } from '../pool/wire/wire.ts';
+import type { Borrower } from './borrower.ts';
+import { goingRequirements } from './clauses.ts';
+import type { FlockMemory } from './flock-state.ts';
+import type { LentKind } from './flock-wire.ts';
+import { combined, sumOf } from './lists.ts';
+import type { PartnerState } from './partner.ts';
+import { results } from './results.ts';
+import { type Order, StandIn } from './stand-in.ts';
+
+export interface ShownSlotsOptions {
+  readonly borrower: () => Borrower;
+  readonly memory: FlockMemory;
+  readonly tokens: Tokens;
+  /** The central manager's socket for workers. */
+  readonly socket: string;
+  readonly partner: (name: string) => PartnerState | undefined;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+/** The slots of our pool that stand for machines of partners: a worker for each kind, and at least one for each partner. */
+export class ShownSlots {
+  readonly #options: ShownSlotsOptions;
+  readonly #standIns = new Map<string, { readonly partner: string; readonly standIn: StandIn }>();
+  /** Whether jobs of ours wait for a machine. */
+  waiting = false;
+
+  constructor(options: ShownSlotsOptions) {
+    this.#options = options;
+  }
+
+  say(worker: string, message: FromWorker, bytes?: Uint8Array): void {
+    this.#standIns.get(worker)?.standIn.say(message, bytes);
+  }
+
+  partnerOf(worker: string): string | undefined {
+    return this.#standIns.get(worker)?.partner;
+  }
+
+  /** Seconds since the central manager heard from each of them. */
+  *silences(): Generator<readonly [string, number]> {
+    for (const [worker, { standIn }] of this.#standIns) yield [worker, standIn.silence];
+  }
+
+  /** Shows what a partner offers now. */
+  show(name: string): void {
+    const borrower = this.#options.borrower();
+    const state = this.#options.partner(name);
+    const agreement = state?.partner.agreement;
+    const closed = state?.closed;
+    const kinds = closed || !state ? [] : state.offers;
+    const wanted = agreement?.to === true ? Math.max(1, kinds.length) : 0;
+    const patience = (agreement?.wait ?? 0) * 1000;
+    const isOpen = state?.patience.look(this.waiting, patience, performance.now()) === true;
+    const running = runningAt(borrower, name);
+    const workers = new Set(running.keys());
+    for (let n = 0; n < wanted; n++) workers.add(workerOf(name, n));
+    const byWorker = assigned(name, kinds);
+    for (const worker of workers) {
+      const kind = left(byWorker.get(worker), takenSince(borrower, worker, state?.listedAt ?? 0));
+      this.keep(name, worker).show({
+        kind,
+        running: running.get(worker) ?? NOTHING,
+        requirements: agreement ? goingRequirements(agreement, kind?.each) : 'false',
+        isOpen: isOpen && kind !== undefined,
+        refusal: closed && `partner ${name} (${closed.clause}): ${closed.message}`,
+      });
+    }
+    for (const [worker, { partner, standIn }] of this.#standIns) {
+      if (partner !== name || workers.has(worker)) continue;
+      if ([...borrower.jobs].some(({ job }) => job.worker === worker)) continue;
+      this.#standIns.delete(worker);
+      standIn.close('the partner offers nothing of the kind any more');
+    }
+  }
+
+  /** The worker of this name; it is made if there is none. */
+  keep(partner: string, worker: string): StandIn {
+    const { memory, tokens, socket, log, borrower } = this.#options;
+    const known = this.#standIns.get(worker);
+    if (known) return known.standIn;
+    const standIn = new StandIn({
+      partner,
+      worker,
+      token: memory.token(worker, `flock ${partner}`, tokens),
+      socket,
+      held: () => borrower().held(worker),
+      take: (of, order, kinds) => this.#order(partner, of, order, kinds),
+      log,
+    });
+    this.#standIns.set(worker, { partner, standIn });
+    standIn.open();
+    return standIn;
+  }
+
+  close(): void {
+    for (const { standIn } of this.#standIns.values()) standIn.close('the gateway ends');
+  }
+
+  #order(partner: string, worker: string, order: Order, kinds: ReadonlyMap<string, AttrTexts>): void {
+    const borrower = this.#options.borrower();
+    switch (order.t) {
+      case 'start':
+        return borrower.start(partner, worker, order, kinds.get(order.kind));
+      case 'cancel':
+      case 'suspend':
+      case 'resume':
+      case 'checkpoint':
+      case 'follow':
+        return borrower.order(order);
+      case 'forget':
+        return borrower.forget(order.keys);
+      case 'ask':
+        return void this.#results(partner, worker, order);
+      case 'shell':
+        return this.say(worker, {
+          t: 'shell-over',
+          shell: order.shell,
+          status: 255,
+          message: `the job runs in the pool of ${partner}`,
+        });
+      default:
+    }
+  }
+
+  async #results(partner: string, worker: string, ask: Extract<FromCentralManager, { t: 'ask' }>): Promise<void> {
+    const state = this.#options.partner(partner);
+    try {
+      if (ask.what === 'usage') return this.say(worker, { t: 'answer', id: ask.id, ok: true, usage: [] });
+      if (!state) throw new Error(`there is no agreement with ${partner} any more`);
+      const borrowed = 'key' in ask ? this.#options.borrower().get(ask.key) : undefined;
+      const { answer, bytes } = await results(ask, { borrowed, state, log: this.#options.log });
+      this.say(worker, answer, bytes);
+    } catch (thrown) {
+      this.say(worker, { t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
+    }
+  }
+}
+
+function runningAt(borrower: Borrower, name: string): Map<string, Size> {
+  const running = new Map<string, Size>();
+  for (const { job, phase } of borrower.jobs)
+    if (job.partner === name && phase !== 'ended')
+      running.set(job.worker, plus(running.get(job.worker) ?? NOTHING, job.size));
+  return running;
+}
+
+/** What was granted of a worker since the partner's list came, which does not know it yet. */
+function takenSince(borrower: Borrower, worker: string, at: number): Size {
+  const since = [...borrower.jobs].filter((one) => one.job.worker === worker && (one.grantedAt ?? 0) > at);
+  return sumOf(since.map(({ job }) => job.size));
+}
+
+function left(kind: LentKind | undefined, taken: Size): LentKind | undefined {
+  return kind && { ...kind, all: combined(kind.all, taken, (much, less) => Math.max(0, much - less)) };
+}
+
+/** The first kind of a partner has its name. */
+function workerOf(partner: string, n: number): string {
+  return n === 0 ? partner : `${partner}-${n + 1}`;
+}
+
+/** The same worker stands for the same kind as long as the same kinds are offered. */
+function assigned(partner: string, kinds: readonly LentKind[]): Map<string, LentKind> {
+  const sorted = [...kinds].sort((a, b) => (JSON.stringify(a.ad) < JSON.stringify(b.ad) ? -1 : 1));
+  return new Map(sorted.map((kind, n) => [workerOf(partner, n), kind]));
+}

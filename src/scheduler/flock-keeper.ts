@@ -1,0 +1,61 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { partnerNames } from '../config/agreements.ts';
+import type { Paths } from '../config/paths.ts';
+
+const AGAIN_MS = 1000;
+
+/** Keeps the gateway of the flock running while there are agreements with other pools. */
+export class FlockKeeper {
+  readonly #agent: string;
+  readonly #paths: Paths;
+  readonly #log: (message: string, facts?: object) => void;
+  #child: ChildProcess | undefined;
+  #endedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(agent: string, paths: Paths, log: (message: string, facts?: object) => void) {
+    this.#agent = agent;
+    this.#paths = paths;
+    this.#log = log;
+  }
+
+  /** Whether there are agreements, and so a pool is needed. */
+  isWanted = false;
+
+  /** Called repeatedly; returns `isWanted`. */
+  look(): boolean {
+    this.isWanted = partnerNames(this.#paths).length > 0;
+    if (!this.isWanted) this.close();
+    else if (!this.#child && performance.now() - this.#endedAt > AGAIN_MS) this.#start();
+    return this.isWanted;
+  }
+
+  /** The gateway may still have something to write: it is asked to end. */
+  close(): void {
+    this.#child?.kill('SIGTERM');
+  }
+
+  #start(): void {
+    const child = fork(fileURLToPath(new URL('../flock/main.js', import.meta.url)), [this.#agent], {
+      execArgv: ['--enable-source-maps'],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    let message = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      message = (message + text).slice(-2000);
+    });
+    const gone = (code: number | null): void => {
+      if (this.#child !== child) return;
+      this.#child = undefined;
+      this.#endedAt = performance.now();
+      this.#log('the gateway of the flock ended', { code, message: message.trim() });
+    };
+    child.once('error', (error) => {
+      message = error.message;
+      gone(null);
+    });
+    child.once('exit', gone);
+    this.#child = child;
+    this.#log('the gateway of the flock started', { process: child.pid });
+  }
+}
