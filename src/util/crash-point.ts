@@ -13,7 +13,8 @@ export type CrashPoint =
   | `jm.${'before' | 'after'}-${JobManagerStep}`
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`
-  | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
+  | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget' | 'gang' | 'go'}`
+  | `central-manager.before-${'over' | 'release'}`;
 
 /** Thrown at a crash point in the in-process mode; code that catches it must rethrow it. */
 export class SimulatedCrash extends Error {
