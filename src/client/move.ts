@@ -124,8 +124,11 @@ function boundTo({ attrs }: JobRecord, to: SiteRecord): string | undefined {
   if (attrs.has('GryphusGlidein')) return `is a glidein: start others with \`gryphus glidein start --site ${to.name}\``;
   const { parallel, mpi } = UNIVERSE;
   const universe = readNumber(attrs, 'JobUniverse');
-  if (to.name === POOL_SITE.name && (attrs.has('HostNumber') || universe === parallel || universe === mpi))
-    return 'needs several machines, which only a site with a batch system gives';
+  const here = universe === parallel || universe === mpi;
+  if (to.name === POOL_SITE.name && attrs.has('HostNumber'))
+    return 'needs several machines of one site: in the pool, write universe = parallel without grid_resource';
+  if (here && to.name !== POOL_SITE.name && !attrs.has('GridResource'))
+    return 'is made for several machines of the pool: at a site, its program would have to start the others';
   const container = readBoolean(attrs, 'WantContainer') === true || readBoolean(attrs, 'WantDocker') === true;
   if (container && to.name !== POOL_SITE.name) return 'runs in a container, which only the pool supports';
   return undefined;

@@ -96,17 +96,10 @@ export class SiteChooser {
     return /\s/.test(message.trim()) ? this.#byResource(message) : this.#named(message.trim());
   }
 
-  /** Its batch system provides the machines; the pool has no gangs of them. */
+  /** The machines come from a site's batch system, or from the pool's dedicated scheduler. */
   #parallelSite(source: TextSource): Destination {
     if (source.get('GridResource') !== undefined) return this.#gridSite(source);
-    const site = this.#named(this.#defaultSite);
-    if (site.name !== POOL_SITE.name) return site;
-    throw new GryphusError('bad-input', 'Jobs of the parallel universe do not run in the pool, only at sites.', {
-      suggestions: [
-        'Name a site, as in `grid_resource = batch slurm cluster1`: its batch system provides the machines.',
-        'See docs/parallel.md.',
-      ],
-    });
+    return readBoolean(source, 'WantGlidein') ? POOL_SITE : this.#named(this.#defaultSite);
   }
 
   #gridSite(source: TextSource): Destination {

@@ -27,6 +27,7 @@ import {
 import { isFault, narrowing } from '../job/faults.ts';
 import { givenNames } from './given.ts';
 import { holdAttributes, holdByError } from '../job/hold.ts';
+import { withNode } from '../job/parallel-node.ts';
 import { asWished } from '../job/moving.ts';
 import { keepTransferLimit } from './transfer-limits.ts';
 import { transferTimes } from './transfer-times.ts';
@@ -206,7 +207,7 @@ async function settle(
     const placements: Placement[] = [];
     for (const file of came) {
       bytes += file.bytes;
-      const to = saved ? undefined : target(files, file.kind, file.name);
+      const to = saved ? undefined : placeFor(files, file);
       if (to === undefined) continue;
       if (isUrl(to)) {
         await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
@@ -220,6 +221,8 @@ async function settle(
         file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
       // Streams may grow again if they are fetched again; other files come under their names when they are complete.
       const mayLink = file.kind === 'output';
+      // Of files of a parallel job's nodes with the same name, the last one counts.
+      if (file.node !== undefined) drop(placements, to);
       placements.push({ from, to, executable: file.executable, mode: file.mode, umask, mayLink });
     }
     await placeAll(placements);
@@ -238,7 +241,7 @@ async function settle(
 
 /** What its output limit counts: files for URLs are exempt, as in HTCondor. */
 function bytesPlaced(files: JobFiles, came: readonly FetchedFile[]): number {
-  const here = came.filter(({ kind, name }) => !isUrl(target(files, kind, name) ?? ''));
+  const here = came.filter((file) => !isUrl(placeFor(files, file) ?? ''));
   return here.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
@@ -282,6 +285,17 @@ function missingReason({ record }: SiteContext, job: JobRecord, names: string, o
   const name = `'${oneLine(odd.name)}'`;
   if (odd.is === 'unasked') return `${ended}, and the site offers ${name}, which was not requested: it was left there.`;
   return `${ended}, and its output ${name} is ${ODD[odd.is]}: it has no content to bring home.`;
+}
+
+function drop(placements: Placement[], to: string): void {
+  const before = placements.findIndex((one) => one.to === to);
+  if (before >= 0) placements.splice(before, 1);
+}
+
+/** Where a file goes; of a parallel job's node, with its number for `$(Node)`. */
+function placeFor(files: JobFiles, { kind, name, node }: FetchedFile): string | undefined {
+  const to = target(files, kind, name);
+  return to === undefined || node === undefined ? to : withNode(to, node);
 }
 
 function target(files: JobFiles, kind: 'output' | 'stdout' | 'stderr', name: string): string | undefined {

@@ -12,6 +12,7 @@ import { endingAttributes } from './endings.ts';
 import { Followed } from './followed.ts';
 import { holdAttributes } from '../job/hold.ts';
 import { placeStreams, stepsAfter, streamsToPlace } from './nothing-to-fetch.ts';
+import { nodesEnded, nodesStarted } from './node-attributes.ts';
 import { nextPoll } from './pacing.ts';
 import { letForget } from './results-loop.ts';
 import { againOf, runAttributes } from './again.ts';
@@ -241,7 +242,7 @@ export function changeOf(ctx: SiteContext, job: JobRecord, report: Report): Chan
   if (event === 'started' && !started) Object.assign(set, startAttributes(ctx, job, report));
   if (event === 'ended' && report.is === 'ended') {
     if (!started) Object.assign(set, startAttributes(ctx, job, report));
-    Object.assign(set, endingAttributes(report, beforeOf(job), seconds(ctx)));
+    Object.assign(set, endingAttributes(report, beforeOf(job), seconds(ctx)), nodesEnded(report));
   }
   if (event === undefined && Object.keys(set).length === 0) return undefined;
   return {
@@ -266,6 +267,7 @@ export function startAttributes(ctx: SiteContext, job: JobRecord, report: Report
     ...(job.attrs.has('JobStartDate') ? {} : { JobStartDate: at }),
     NumJobStarts: String((readNumber(job.attrs, 'NumJobStarts') ?? 0) + 1),
     RemoteHost: quoted(host),
+    ...nodesStarted(report),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Attrs } from './attrs.ts';
 import type { Edited, Transitioned } from './events.ts';
 import type { JobId } from './ids.ts';
 import { resourcesOf, spentInAllOf, spentOf } from './log-usage.ts';
+import { NODE_ENDINGS, parseNodeEndings } from './node-endings.ts';
 import { NO_CPU, type UserLogBody, type UserLogEvent } from '../user-log/event.ts';
 import { UNIVERSE } from './universe.ts';
 import { readNumber, readString } from './values.ts';
@@ -43,7 +44,9 @@ export function runningEvents(id: JobId, { at, info }: Edited): UserLogEvent[] {
   return [{ ...id, at, type: 'checkpointed', runRemote, runLocal: NO_CPU, sent: 0 }];
 }
 
-function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number })[] {
+type Body = UserLogBody & { at?: number; subproc?: number };
+
+function bodies(step: Transitioned, attrs: Attrs): Body[] {
   const known = knownAgain(step, attrs);
   switch (step.event) {
     case 'committed':
@@ -55,7 +58,7 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
     case 'started':
       if (step.from === 'suspended') return [{ type: 'unsuspended' }];
       if (step.from === 'unknown-running') return known;
-      return [...known, execute(step, attrs)];
+      return [...known, ...executes(step, attrs)];
     case 'suspended':
       return [...known, { type: 'suspended', processes: 1 }];
     case 'silent':
@@ -64,13 +67,13 @@ function bodies(step: Transitioned, attrs: Attrs): (UserLogBody & { at?: number 
       return step.info?.['by'] === 'eviction' ? [...known, moved(step, attrs)] : known;
     case 'ended':
       // A short job may end before the first poll of the site; its start is logged anyway.
-      return [...known, ...('NumJobStarts' in step.set ? [execute(step, attrs)] : []), ...imageSize(step, attrs)];
+      return [...known, ...('NumJobStarts' in step.set ? executes(step, attrs) : []), ...imageSize(step, attrs)];
     case 'prepared':
       return transferred(step, attrs, 'In');
     case 'fetched':
       return transferred(step, attrs, 'Out');
     case 'complete':
-      return [terminated(attrs)];
+      return [...nodesTerminated(attrs), terminated(attrs)];
     case 'again':
       if (step.info?.['by'] === 'checkpoint') return [];
       if (step.info?.['by'] === 'eviction') return [moved(step, attrs)];
@@ -109,24 +112,66 @@ function knownAgain(step: Transitioned, attrs: Attrs): UserLogBody[] {
   return [{ type: 'resource-up', resource: resource(attrs) }, { type: 'status-known' }];
 }
 
-function execute(step: Transitioned, attrs: Attrs): UserLogBody {
-  const host = text(step, attrs, 'RemoteHost');
-  if (isGrid(attrs)) return { type: 'execute', host: resource(attrs) };
-  const slot = /^slot[\d_]+@(.*)$/s.exec(host);
+/** As in HTCondor, a parallel job of the pool has an event for each node, then one for the whole (recorded). */
+function executes(step: Transitioned, attrs: Attrs): Body[] {
+  const slots = text(step, attrs, 'RemoteHosts');
+  if (!isParallel(attrs) || slots === '') return [execute(step, attrs)];
+  const nodes = slots.split(',').map((slot, node): Body => {
+    const host = `<${/^slot[\d_]+@(.*)$/s.exec(slot)?.[1] ?? slot}>`;
+    return { type: 'node-execute', subproc: node, node, host, slot, props: granted(attrs, true) };
+  });
+  return [...nodes, { type: 'execute', host: 'MPI_job' }];
+}
+
+/** Of the nodes that ended by themselves: those that ended with their job have none in HTCondor either (recorded). */
+function nodesTerminated(attrs: Attrs): Body[] {
+  return parseNodeEndings(readString(attrs, NODE_ENDINGS) ?? '').map((one): Body => {
+    const run = { user: one.user, system: one.system };
+    return {
+      type: 'node-terminated',
+      subproc: one.number,
+      node: one.number,
+      at: one.endedAt * 1000,
+      ...('exitCode' in one ? { exitCode: one.exitCode } : { signal: one.signal }),
+      runRemote: run,
+      runLocal: NO_CPU,
+      totalRemote: run,
+      totalLocal: NO_CPU,
+      sent: 0,
+      received: 0,
+      totalSent: 0,
+      totalReceived: 0,
+    };
+  });
+}
+
+function isParallel(attrs: Attrs): boolean {
+  const universe = readNumber(attrs, 'JobUniverse');
+  return universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
+}
+
+function granted(attrs: Attrs, slot: boolean): readonly (readonly [name: string, value: string])[] {
   const whole = (name: string) => {
     const value = readNumber(attrs, name);
     return value === undefined ? undefined : String(Math.ceil(value));
   };
-  const granted = [
+  const rows = [
     ['Cpus', whole('RequestCpus') ?? '1'],
     ['Disk', slot ? whole('RequestDisk') : undefined],
     ['Memory', whole('RequestMemory')],
   ] as const;
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+}
+
+function execute(step: Transitioned, attrs: Attrs): UserLogBody {
+  const host = text(step, attrs, 'RemoteHost');
+  if (isGrid(attrs)) return { type: 'execute', host: resource(attrs) };
+  const slot = /^slot[\d_]+@(.*)$/s.exec(host);
   return {
     type: 'execute',
     host: `<${slot?.[1] ?? host}>`,
     ...(slot ? { slot: host } : {}),
-    props: granted.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+    props: granted(attrs, slot !== null),
   };
 }
 

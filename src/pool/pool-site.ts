@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
+import { UNIVERSE } from '../job/universe.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
 import type {
   AttemptSpec,
@@ -226,6 +227,22 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
     prio: readNumber(source, 'JobPrio') ?? 0,
     lease: readNumber(source, 'JobLeaseDuration') ?? LEASE_SECONDS,
     spec: runSpecOf(spec, source),
+    ...gangOf(source),
+  };
+}
+
+/** What a parallel job, or one with +WantDedicated, asks of the dedicated scheduler. */
+function gangOf(ad: { get(name: string): string | undefined }): Pick<AttemptRequest, 'gang'> {
+  const universe = readNumber(ad, 'JobUniverse');
+  const parallel = universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
+  if (!parallel) return readBoolean(ad, 'WantDedicated') === true ? { gang: { count: 1, procs: 1 } } : {};
+  return {
+    gang: {
+      count: readNumber(ad, 'MaxHosts') ?? 1,
+      procs: readNumber(ad, 'TotalSubmitProcs') ?? 1,
+      ...(readBoolean(ad, 'WantParallelSchedulingGroups') === true ? { oneGroup: true } : {}),
+      ...(readString(ad, 'ParallelShutdownPolicy')?.toUpperCase() === 'WAIT_FOR_ALL' ? { waitsForAll: true } : {}),
+    },
   };
 }
 

@@ -193,6 +193,7 @@ export interface Chunk {
 }
 
 export type Report = Read<typeof shapes.report>;
+export type NodeReport = Read<typeof shapes.nodeReport>;
 export type Ending = Read<typeof shapes.ending>;
 export type SiteCause = Read<typeof shapes.siteCause>;
 export type PreemptedBy = Read<typeof shapes.preemptedBy>;

@@ -147,6 +147,19 @@ export const ending = z.strictObject({
   message: maybe(text),
 });
 
+/** One node of a parallel job in the pool. */
+export const nodeReport = z.strictObject({
+  number: count,
+  /** HTCondor's name of its slot. */
+  slot: text,
+  startedAt: maybe(moment),
+  endedAt: maybe(moment),
+  /** How its program ended by itself; absent if it was ended with its job. */
+  exitCode: maybe(z.int()),
+  signal: maybe(z.int()),
+  usage: maybe(usage),
+});
+
 /** What a site says about one attempt. Total: an unknown word is `unclear`, never an end. */
 export const report = z.discriminatedUnion('is', [
   z.strictObject({ key: attemptKey, is: z.literal('prepared') }),
@@ -158,6 +171,7 @@ export const report = z.discriminatedUnion('is', [
     batchId: maybe(text),
     host: maybe(text),
     since: maybe(moment),
+    nodes: maybe(z.array(nodeReport)),
     /** How often the site had run it before in the same attempt, and ended it; absent for the first. */
     run: maybe(count),
   }),
@@ -171,6 +185,7 @@ export const report = z.discriminatedUnion('is', [
     key: attemptKey,
     is: z.literal('ended'),
     ...ending.shape,
+    nodes: maybe(z.array(nodeReport)),
     run: maybe(count),
     noFiles: maybe(z.literal(true)),
     streams: maybe(z.strictObject({ stdout: text, stderr: text })),
@@ -234,6 +249,8 @@ export const fetchedFile = z.strictObject({
   executable: flag,
   /** Permission bits that the job set; absent if they are the default ones. */
   mode: maybe(count.max(0o777)),
+  /** The node of a parallel job in the pool that made it. */
+  node: maybe(count),
 });
 
 /** `loop`: a link to a directory that contains the link. `unasked`: the site offered it, but it was not requested. */

@@ -49,6 +49,16 @@ export type UserLogBody =
   | ({ readonly type: 'held'; readonly reason: string } & Code)
   /** 013 */
   | { readonly type: 'released'; readonly reason?: string }
+  /** 014; the subproc is the node's number. */
+  | {
+      readonly type: 'node-execute';
+      readonly node: number;
+      readonly host: string;
+      readonly slot?: string;
+      readonly props?: Properties;
+    }
+  /** 015 */
+  | ({ readonly type: 'node-terminated'; readonly node: number } & Spent & SpentInAll & LoggedEnding)
   /** 016 */
   | ({ readonly type: 'post-script'; readonly node?: string } & ScriptEnding)
   /** 021 */

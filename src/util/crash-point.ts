@@ -18,7 +18,8 @@ export type CrashPoint =
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`
   | `flock.${'before' | 'saved'}-${'accept' | 'commit' | 'end' | 'drop' | 'forget'}`
   | `flock-lender.${'before' | 'saved'}-${'prepare' | 'commit' | 'end' | 'forget'}`
-  | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget'}`;
+  | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget' | 'gang' | 'go'}`
+  | `central-manager.before-${'over' | 'release'}`;
 
 /** Thrown at a crash point in the in-process mode; code that catches it must rethrow it. */
 export class SimulatedCrash extends Error {

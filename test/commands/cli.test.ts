@@ -77,7 +77,6 @@ it.each(['/proc/nowhere', '/dev/null/x'])('a home that cannot be made, %s: one e
 });
 
 it.each([
-  ['universe = parallel\nmachine_count = 2', 'Jobs of the parallel universe do not run in the pool, only at sites.'],
   [
     'universe = vm\nvm_type = kvm\nvm_memory = 100\nvm_disk = a:b:w',
     'Jobs of the vm universe (13) cannot be run here.',

@@ -1,3 +1,4 @@
+import { NO_SHELLS } from './no-shells.ts';
 import type { Duplex } from 'node:stream';
 import { isProof, nonce, proof } from '../../src/pool/wire/auth.ts';
 import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
@@ -42,7 +43,7 @@ export function centralManagerWorkers(): {
     lease: 2400,
     onHome: async () => ({ result: -1 }),
     onChunk: () => undefined,
-    shells: { hear: () => undefined, away: () => undefined },
+    shells: NO_SHELLS,
     log: (message, facts) => logged.push(`${message} ${JSON.stringify(facts)}`),
   });
   return { workers, centralManager, logged };

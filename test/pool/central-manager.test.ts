@@ -1,3 +1,4 @@
+import { NO_SHELLS } from './no-shells.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -193,7 +194,7 @@ const NO_WORKERS = {
   lease: 2400,
   onHome: async () => ({ result: -1 }),
   onChunk: () => undefined,
-  shells: { hear: () => undefined, away: () => undefined },
+  shells: NO_SHELLS,
   log: () => undefined,
 };
 

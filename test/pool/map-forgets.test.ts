@@ -1,3 +1,4 @@
+import { NO_SHELLS } from './no-shells.ts';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -121,7 +122,7 @@ describe('what a map has done with', () => {
       lease: 2400,
       onHome: async () => ({ result: -1 }),
       onChunk: () => undefined,
-      shells: { hear: () => undefined, away: () => undefined },
+      shells: NO_SHELLS,
       log: () => undefined,
     });
     const shells = new CentralManagerShells({ centralManager, toWorker: () => undefined, isHere: () => false });

@@ -114,6 +114,11 @@ const bodies: Record<UserLogBody['type'], fc.Arbitrary<object>> = {
   unsuspended: fc.constant({}),
   held: merge(fc.record({ reason: line }), code),
   released: some({ reason: line }),
+  'node-execute': merge(fc.record({ node: n, host: line }), some({ slot: line, props })),
+  'node-terminated': merge(
+    fc.record({ node: n, ...spent, totalRemote: cpu, totalLocal: cpu, totalSent: n, totalReceived: n }),
+    ending,
+  ),
   'post-script': merge(fc.oneof(fc.record({ exitCode: n }), fc.record({ signal: n })), some({ node: line })),
   'remote-error': merge(fc.record({ daemon: word, host: line, message: line }), anyCode),
   disconnected: fc.record({ reason: line, host: line, address: word }),

@@ -1,8 +1,9 @@
 import type { ClassAd } from '../../classad/api.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
+import { attemptOfNode, type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
 import { readNumber } from '../../job/values.ts';
 import type { Ending, Outcome, Report } from '../../site/contract.ts';
+import { nodeReports } from './gangs/results.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
 import type { OutputFile, Size } from '../wire/wire.ts';
 
@@ -59,6 +60,23 @@ export interface Attempt {
   };
   /** Why it is waiting, in the words of the last refusal. */
   why?: string;
+  /** Of a node of a parallel job: the attempt that it belongs to, and its number in the whole job. */
+  readonly node?: NodeOf;
+  /** A node that has everything it needs, and waits for the order to start with the others. */
+  ready?: boolean;
+  /** Of a parallel job's attempt: the nodes granted to it, by number. */
+  nodes?: ReadonlyMap<number, Attempt>;
+  /** All nodes of its job, also those of the other jobs of its cluster. */
+  all?: () => readonly Attempt[];
+  /** Its nodes have been told to start: from now on any of them may run. */
+  gone?: boolean;
+  /** How it ends: its nodes are being ended. */
+  decided?: Ending;
+}
+
+export interface NodeOf {
+  readonly part: AttemptKey;
+  readonly number: number;
 }
 
 /** When a job was submitted, in Unix seconds, if its ad says so. */
@@ -96,6 +114,7 @@ export function reportOf(attempt: Attempt): Report {
         is: 'running',
         ...(attempt.host === undefined ? {} : { host: attempt.host }),
         ...(attempt.startedAt === undefined ? {} : { since: attempt.startedAt }),
+        ...reportedNodes(attempt),
       };
     case 'ended': {
       const how = { kind: 'by-site', cause: 'vanished', message: '' } as const;
@@ -106,11 +125,17 @@ export function reportOf(attempt: Attempt): Report {
         ...(attempt.host === undefined ? {} : { host: attempt.host }),
         ...(attempt.files?.length === 0 ? { noFiles: true } : {}),
         ...streamsOf(attempt),
+        ...reportedNodes(attempt),
       };
     }
     case 'withdrawn':
       return { key, is: 'lost', why: 'it was withdrawn' };
   }
+}
+
+/** The nodes of the whole parallel job are told of with the first of its attempts. */
+function reportedNodes({ nodes, all }: Attempt): Pick<Extract<Report, { is: 'ended' }>, 'nodes'> {
+  return nodes?.has(0) && all ? { nodes: nodeReports(all()) } : {};
 }
 
 /** Bytes of both streams up to which a report contains them, so that nobody has to fetch them. */
@@ -123,7 +148,8 @@ function streamsOf({ inline, files }: Attempt): Pick<Extract<Report, { is: 'ende
 
 /** The part of the key that a job's attempts share, without the attempt number; also the name of its checkpoint. */
 export function jobOf(key: AttemptKey): string {
-  return key.slice(0, key.lastIndexOf('.'));
+  const attempt = attemptOfNode(key);
+  return attempt.slice(0, attempt.lastIndexOf('.'));
 }
 
 export function unknownKey(key: AttemptKey): Outcome {

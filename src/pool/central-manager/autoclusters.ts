@@ -143,6 +143,14 @@ export class Autoclusters {
   }
 
   /**
+   * How long its first waiting attempt runs at the most, in seconds: its limit, or what runs of its kind showed so far;
+   * `undefined` if unknown.
+   */
+  longest(kind: Autocluster): number | undefined {
+    return longestOf(kind, kind.queue[0]);
+  }
+
+  /**
    * Whether attempts of this kind end faster than a message exchange takes, and so many are waiting that no other
    * worker lacks work.
    */
@@ -166,6 +174,16 @@ export class Autoclusters {
       ({ owner, queue }) => owner !== kind.owner || (queue[0]?.request.prio ?? next) > next,
     );
   }
+}
+
+/** How many times the mean run time of its kind a run is not expected to exceed. */
+const MARGIN = 2;
+
+/** How long a run takes at the most, in seconds, as far as that can be known. */
+export function longestOf({ mean, seen }: Autocluster, attempt: Attempt | undefined): number | undefined {
+  const spec = attempt?.request.spec;
+  if (spec && 'walltimeSeconds' in spec && spec.walltimeSeconds !== undefined) return spec.walltimeSeconds;
+  return seen >= SEEN ? MARGIN * mean : undefined;
 }
 
 /** Where an attempt belongs in a queue. */

@@ -88,7 +88,7 @@ export class CentralManagerHost {
       specOf: (key) => this.#specOf(key as AttemptKey),
       proxies: new Proxies(places.proxies),
       lease: LEASE_SECONDS,
-      onHome: (attempt, request, bytes) => this.#clients.home(attempt, request, bytes),
+      onHome: (attempt, request, bytes) => this.#clients.home(this.centralManager.whole(attempt), request, bytes),
       onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
       log,
     });

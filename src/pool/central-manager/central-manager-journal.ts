@@ -2,14 +2,32 @@ import * as z from 'zod';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
 import { type Attempt, submittedOf } from './attempts.ts';
+import { grantNodes, nodesOf, releaseNodes } from './gangs/nodes.ts';
 import { attemptKey, attemptKeys } from '../../job/schema.ts';
 import { ending } from '../../site/shapes.ts';
 import { amount, maybe, type Read, text, texts } from '../../util/schema.ts';
-import { type AttemptRequest, attemptRequest, type UserPriority, userPriority } from '../wire/client-wire.ts';
+import {
+  type AttemptRequest,
+  attemptRequest,
+  type Reservation,
+  reservation,
+  type UserPriority,
+  userPriority,
+} from '../wire/client-wire.ts';
 import type { DerivedSpec } from '../wire/wire.ts';
 
 const entry = <R extends string, S extends z.core.$ZodLooseShape>(r: R, shape: S) =>
   z.strictObject({ r: z.literal(r), ...shape });
+
+const grantedNode = z.strictObject({
+  /** With the node's number. */
+  key: attemptKey,
+  worker: text,
+  boot: text,
+  claim: text,
+  token: text,
+});
+export type GrantedNode = Read<typeof grantedNode>;
 
 /** Everything that the central manager promises, as written to the journal before it is announced. */
 export const ENTRY = z.discriminatedUnion('r', [
@@ -19,6 +37,14 @@ export const ENTRY = z.discriminatedUnion('r', [
   entry('c', { keys: attemptKeys }),
   /** Granted to a worker. For a map's task this is the only entry, and `client` says whose it is. */
   entry('g', { key: attemptKey, worker: text, boot: text, claim: text, token: text, client: maybe(text) }),
+  /** All nodes of parallel jobs that start together, granted at once. */
+  entry('G', { nodes: z.array(grantedNode) }),
+  /** All these nodes were ready: the workers may be told to start them. `keys`: of the attempts. */
+  entry('go', { keys: attemptKeys }),
+  /** How parallel jobs have ended, before what is left of them is ended. `keys`: of the attempts. */
+  entry('over', { keys: attemptKeys, ending }),
+  /** Nodes were granted and never started: these attempts wait again. */
+  entry('R', { keys: attemptKeys }),
   /** The worker did not take it: it waits again. */
   entry('u', { key: attemptKey }),
   entry('e', { key: attemptKey, ending, at: maybe(amount), host: maybe(text) }),
@@ -28,6 +54,9 @@ export const ENTRY = z.discriminatedUnion('r', [
   entry('w', { key: attemptKey }),
   /** Forgotten. */
   entry('f', { keys: attemptKeys }),
+  /** A reservation, or its end. */
+  entry('reserve', { reservation }),
+  entry('unreserve', { id: text }),
   /** The accounts of owners that have changed, or are gone. */
   entry('o', { userPriorities: z.array(userPriority), deleted: maybe(texts) }),
 ]);
@@ -43,6 +72,7 @@ export interface Recovered {
   /** Grants of tasks that a map's client has yet to name again. */
   readonly grants: Map<AttemptKey, Extract<CentralManagerEntry, { r: 'g' }>>;
   readonly userPriorities: readonly UserPriority[];
+  readonly reservations?: readonly Reservation[];
 }
 
 /** The state that results from the entries of an earlier central manager. */
@@ -50,12 +80,15 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
   const attempts: Recovered['attempts'] = new Map();
   const grants: Recovered['grants'] = new Map();
   const userPriorities = new Map<string, UserPriority>();
+  const reservations = new Map<string, Reservation>();
   let order = 0;
   for (const entry of entries) {
     if (entry.r === 'o') {
       for (const one of entry.userPriorities) userPriorities.set(one.owner, one);
       for (const owner of entry.deleted ?? []) userPriorities.delete(owner);
-    } else if (entry.r === 'p') {
+    } else if (entry.r === 'reserve') reservations.set(entry.reservation.id, entry.reservation);
+    else if (entry.r === 'unreserve') reservations.delete(entry.id);
+    else if (entry.r === 'p') {
       const { client, request } = entry;
       attempts.set(request.key, {
         key: request.key,
@@ -73,12 +106,25 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
       }
     } else if (entry.r === 'f') {
       for (const key of entry.keys) {
+        for (const node of nodesOf(attempts.get(key))) attempts.delete(node.key);
         attempts.delete(key);
         grants.delete(key);
       }
+    } else if (entry.r === 'G') grantNodes(attempts, entry.nodes);
+    else if (entry.r === 'R') releaseNodes(attempts, entry.keys);
+    else if (entry.r === 'go') {
+      for (const key of entry.keys) {
+        const attempt = attempts.get(key);
+        if (attempt) attempt.gone = true;
+      }
+    } else if (entry.r === 'over') {
+      for (const key of entry.keys) {
+        const attempt = attempts.get(key);
+        if (attempt) attempt.decided = entry.ending;
+      }
     } else apply(entry, attempts.get(entry.key), grants);
   }
-  return { attempts, grants, userPriorities: [...userPriorities.values()] };
+  return { attempts, grants, userPriorities: [...userPriorities.values()], reservations: [...reservations.values()] };
 }
 
 /**
@@ -132,19 +178,46 @@ export function ungrant(attempt: Attempt): void {
 }
 
 /** The fewest entries that produce the same state. */
-export function* compacted({ attempts, grants, userPriorities }: Recovered): Generator<CentralManagerEntry> {
+export function* compacted({
+  attempts,
+  grants,
+  userPriorities,
+  reservations = [],
+}: Recovered): Generator<CentralManagerEntry> {
   if (userPriorities.length > 0) yield { r: 'o', userPriorities };
+  for (const one of reservations) yield { r: 'reserve', reservation: one };
   yield* grants.values();
-  for (const attempt of [...attempts.values()].sort((a, b) => a.order - b.order)) {
+  const all = [...attempts.values()].filter(({ node }) => node === undefined);
+  for (const attempt of all.sort((a, b) => a.order - b.order)) {
     const { key, client, request, phase, worker, boot = '', claim = '', token = '' } = attempt;
     if (!isKeptByClient(request.spec)) {
       yield { r: 'p', client, request };
       if (phase !== 'prepared') yield { r: 'c', keys: [key] };
     }
     if (worker !== undefined) yield { r: 'g', key, worker, boot, claim, token, client };
+    yield* compactedNodes(attempt);
     if (phase === 'ended' && attempt.ending) yield endedEntry(attempt, attempt.ending);
     if (attempt.orphan) yield { r: 'b', key };
     if (phase === 'withdrawn') yield { r: 'w', key };
+  }
+}
+
+function* compactedNodes(attempt: Attempt): Generator<CentralManagerEntry> {
+  const nodes = nodesOf(attempt);
+  if (nodes.length === 0) return;
+  const granted = nodes.map(({ key, worker = '', boot = '', claim = '', token = '' }) => ({
+    key,
+    worker,
+    boot,
+    claim,
+    token,
+  }));
+  yield { r: 'G', nodes: granted };
+  if (attempt.gone) yield { r: 'go', keys: [attempt.key] };
+  if (attempt.decided) yield { r: 'over', keys: [attempt.key], ending: attempt.decided };
+  for (const node of nodes) {
+    if (node.phase === 'ended' && node.ending) yield endedEntry(node, node.ending);
+    if (node.orphan) yield { r: 'b', key: node.key };
   }
 }
 

@@ -4,8 +4,10 @@ import type { CentralManager } from './central-manager.ts';
 import type { Channel } from '../wire/frames.ts';
 import type { FromCentralManager, FromWorker } from '../wire/wire.ts';
 
-type Client = Channel<FromClient, ToClient>;
-type Said = Extract<FromWorker, { readonly shell: string }>;
+/** Who opened a shell: a user's command, or a node of a parallel job. */
+type Client = Pick<Channel<FromClient, ToClient>, 'send'>;
+type Said = Extract<FromWorker, { readonly t: 'shell-out' | 'shell-over' }>;
+type Passed = Extract<FromClient, { t: 'shell-in' | 'shell-size' | 'shell-close' }>;
 
 export interface CentralManagerShellsOptions {
   readonly centralManager: CentralManager;
@@ -20,6 +22,8 @@ const FAILED = 255;
 export class CentralManagerShells {
   readonly #options: CentralManagerShellsOptions;
   readonly #open = new Map<string, { readonly client: Client; readonly instance: string }>();
+  /** The workers whose nodes have started commands. */
+  readonly #nodes = new Map<string, Client>();
 
   constructor(options: CentralManagerShellsOptions) {
     this.#options = options;
@@ -43,12 +47,39 @@ export class CentralManagerShells {
     });
   }
 
+  /** A node of a parallel job starts a command at another of its nodes. */
+  startAtNode(instance: string, { shell, key, node, command }: Extract<FromWorker, { t: 'node-start' }>): void {
+    const { centralManager, toWorker, isHere } = this.#options;
+    const asking = centralManager.get(key);
+    const client = this.#nodeClient(instance);
+    const refuse = (message: string) => client.send({ t: 'shell-over', shell, status: FAILED, message });
+    if (asking?.worker !== instance || !asking.node) return refuse('It is not a node of a parallel job.');
+    const found = centralManager.gangs.sibling(asking, node);
+    if (found?.worker === undefined) return refuse(`The job has no node ${node}.`);
+    if (!isHere(found.worker)) return refuse(`The worker of node ${node} is not connected now.`);
+    this.#open.set(shell, { client, instance: found.worker });
+    toWorker(found.worker, { t: 'shell', shell, key: found.key, command, stays: true });
+  }
+
+  /** Relays what a node says to the command that it started. */
+  passFromNode(instance: string, message: Extract<Passed, { t: 'shell-in' | 'shell-close' }>, bytes: Buffer): void {
+    this.pass(this.#nodeClient(instance), message, bytes);
+  }
+
+  #nodeClient(instance: string): Client {
+    const known = this.#nodes.get(instance);
+    if (known) return known;
+    const client: Client = {
+      send: (message, bytes) => {
+        if (message.t === 'shell-out' || message.t === 'shell-over') this.#options.toWorker(instance, message, bytes);
+      },
+    };
+    this.#nodes.set(instance, client);
+    return client;
+  }
+
   /** Relays a message from the client that opened the shell; others are ignored. */
-  pass(
-    client: Client,
-    message: Extract<FromClient, { t: 'shell-in' | 'shell-size' | 'shell-close' }>,
-    bytes: Buffer,
-  ): void {
+  pass(client: Client, message: Passed, bytes: Buffer): void {
     const open = this.#open.get(message.shell);
     if (open?.client !== client) return;
     this.#options.toWorker(open.instance, message, bytes);

@@ -6,6 +6,8 @@ import { DeadWorkers } from './dead-workers.ts';
 import { Collector } from './collector.ts';
 import { endedEntry, isKeptByClient, type Recovered, ungrant } from './central-manager-journal.ts';
 import type { CentralManagerPorts } from './central-manager-ports.ts';
+import type { Reservation } from '../wire/client-wire.ts';
+import { Gangs, INPUT } from './gangs/gangs.ts';
 import { Granting } from './granting.ts';
 import { Autoclusters } from './autoclusters.ts';
 import { Priorities } from './priorities.ts';
@@ -29,10 +31,13 @@ export class CentralManagerTable {
   readonly sharing: Sharing;
   readonly throttle: StartThrottle;
   readonly granting: Granting;
+  readonly gangs: Gangs;
+  /** Machines set aside for some time. */
+  readonly reservations = new Map<string, Reservation>();
   #out: (() => void)[] = [];
   #settling = false;
 
-  constructor(ports: CentralManagerPorts, { attempts, grants, userPriorities }: Recovered) {
+  constructor(ports: CentralManagerPorts, { attempts, grants, userPriorities, reservations }: Recovered) {
     this.ports = ports;
     this.grants = grants;
     this.collector = new Collector(ports, this.autoclusters.significance);
@@ -54,13 +59,34 @@ export class CentralManagerTable {
       wake: () => this.#negotiateSoon(),
       attemptOf: (key) => this.attempts.get(key),
       later: (call) => this.#out.push(call),
+      dedicated: {
+        schedule: () => this.gangs.schedule(),
+        hasWork: () => this.gangs.hasWork,
+        spare: (offers, seconds) => this.gangs.spare(offers, seconds),
+        holdsOf: (instance) => this.gangs.holdsOf(instance),
+      },
     });
+    this.gangs = new Gangs(this);
+    for (const one of reservations ?? []) this.reservations.set(one.id, one);
     for (const attempt of attempts.values()) {
       this.attempts.set(attempt.key, attempt);
       attempt.kind = this.autoclusters.of(attempt.request);
-      if (attempt.phase === 'idle') this.autoclusters.enqueue(attempt);
+      if (attempt.phase === 'idle') this.enqueue(attempt);
       else if (attempt.worker !== undefined && attempt.phase !== 'ended') this.sharing.starts(attempt);
     }
+    this.gangs.recover(attempts.values());
+  }
+
+  /** It waits for a worker, or for as many as it needs. */
+  enqueue(attempt: Attempt): void {
+    if (attempt.request.gang) this.gangs.enqueue(attempt);
+    else this.autoclusters.enqueue(attempt);
+    this.granting.wanting = true;
+  }
+
+  dequeue(attempt: Attempt): void {
+    if (attempt.request.gang) this.gangs.dequeue(attempt);
+    else this.autoclusters.dequeue(attempt);
   }
 
   set rules(rules: SharingRules) {
@@ -96,7 +122,13 @@ export class CentralManagerTable {
     this.arrived(attempt.key);
     if (ending.startedAt !== undefined) attempt.startedAt = ending.startedAt;
     const { kind, request } = attempt;
-    if (kind && ending.startedAt !== undefined && ending.endedAt !== undefined && ending.how.kind !== 'by-site')
+    if (
+      kind &&
+      !attempt.node &&
+      ending.startedAt !== undefined &&
+      ending.endedAt !== undefined &&
+      ending.how.kind !== 'by-site'
+    )
       this.autoclusters.learn(kind, ending.endedAt - ending.startedAt);
     if (!isKeptByClient(request.spec)) this.ports.journal.add(endedEntry(attempt, ending));
     this.#out.push(() => crashPoint('central-manager.saved-end'));
@@ -106,18 +138,19 @@ export class CentralManagerTable {
 
   /** It never ran there: it waits for another worker. */
   again(attempt: Attempt, message: string): void {
+    if (attempt.node) return this.gangs.never(attempt, message);
     ungrant(attempt);
     this.sharing.ends(attempt.key);
     this.arrived(attempt.key);
     delete attempt.cancelling;
     attempt.why = message;
     this.ports.journal.add({ r: 'u', key: attempt.key });
-    this.autoclusters.enqueue(attempt);
-    this.granting.wanting = true;
+    this.enqueue(attempt);
     this.report(attempt);
   }
 
   withdraw(attempt: Attempt): void {
+    if (attempt.node) return this.gangs.never(attempt, 'it was cancelled');
     attempt.phase = 'withdrawn';
     this.sharing.ends(attempt.key);
     this.arrived(attempt.key);
@@ -127,6 +160,7 @@ export class CentralManagerTable {
 
   /** Something that it needs is missing: it must be prepared again. */
   lose(attempt: Attempt, why: string): void {
+    if (attempt.node) return this.gangs.never(attempt, `${INPUT}${why}`);
     this.attempts.delete(attempt.key);
     this.sharing.ends(attempt.key);
     this.arrived(attempt.key);
@@ -140,7 +174,13 @@ export class CentralManagerTable {
   }
 
   report(attempt: Attempt): void {
+    if (attempt.node) return this.gangs.changed(attempt);
     this.#out.push(() => this.ports.toClient(attempt.client, reportOf(attempt), attempt));
+  }
+
+  /** Defers a call until what was promised is on disk. */
+  later(call: () => void): void {
+    this.#out.push(call);
   }
 
   send(worker: string, message: FromCentralManager): void {
@@ -159,6 +199,7 @@ export class CentralManagerTable {
     this.#settling = true;
     setImmediate(() => {
       this.#settling = false;
+      this.gangs.advance();
       this.granting.negotiate();
       const out = this.#out;
       this.#out = [];

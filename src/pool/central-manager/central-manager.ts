@@ -3,7 +3,9 @@ import type { Outcome } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { type Attempt, submittedOf, unknownKey } from './attempts.ts';
 import { WORKER_DIED, nodeFail } from './dead-workers.ts';
-import type { AttemptRequest } from '../wire/client-wire.ts';
+import { wholeOf } from './gangs/gangs.ts';
+import { nodesOf } from './gangs/nodes.ts';
+import type { AttemptRequest, Reservation } from '../wire/client-wire.ts';
 import type { Worker } from './collector.ts';
 import { CentralManagerHearing } from './worker-messages.ts';
 import type { Recovered } from './central-manager-journal.ts';
@@ -82,8 +84,7 @@ export class CentralManager {
       if (!attempt || attempt.phase === 'withdrawn') return [key, unknownKey(key)];
       if (attempt.phase === 'prepared') {
         attempt.phase = 'idle';
-        this.autoclusters.enqueue(attempt);
-        this.#table.granting.wanting = true;
+        this.#table.enqueue(attempt);
       }
       return [key, { ok: true }];
     });
@@ -142,7 +143,8 @@ export class CentralManager {
 
   /** The whole state, for rewriting the journal. */
   snapshot(): Recovered {
-    return { attempts: this.#table.attempts, grants: this.#table.grants, userPriorities: this.priorities.all() };
+    const { attempts, grants, reservations } = this.#table;
+    return { attempts, grants, userPriorities: this.priorities.all(), reservations: [...reservations.values()] };
   }
 
   /** The number of attempts that are at a worker and have not ended. */
@@ -153,7 +155,7 @@ export class CentralManager {
 
   /** All attempts of this client. */
   all(client: string): Attempt[] {
-    return [...this.#table.attempts.values()].filter((attempt) => attempt.client === client);
+    return [...this.#table.attempts.values()].filter((attempt) => attempt.client === client && !attempt.node);
   }
 
   get(key: AttemptKey): Attempt | undefined {
@@ -172,9 +174,12 @@ export class CentralManager {
     for (const key of keys) {
       const attempt = this.#table.attempts.get(key);
       if (!attempt || attempt.phase === 'ended' || attempt.phase === 'withdrawn') continue;
-      if (attempt.worker === undefined) {
+      if (attempt.nodes || attempt.node) {
+        const part = attempt.node ? this.#table.attempts.get(attempt.node.part) : attempt;
+        if (part) this.#table.gangs.cancel(part, how, message);
+      } else if (attempt.worker === undefined) {
         if (how === 'vacate') continue;
-        this.autoclusters.dequeue(attempt);
+        this.#table.dequeue(attempt);
         this.#table.withdraw(attempt);
       } else {
         attempt.cancelling = how;
@@ -196,6 +201,11 @@ export class CentralManager {
   forget(keys: readonly AttemptKey[], done: () => void): void {
     crashPoint('central-manager.before-forget');
     const byWorker = new Map<string, AttemptKey[]>();
+    const toForget = (worker: string | undefined, key: AttemptKey) => {
+      if (worker === undefined) return;
+      byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);
+      this.collector.get(worker)?.held.delete(key);
+    };
     for (const key of keys) {
       const attempt = this.#table.attempts.get(key);
       const { worker } = attempt ?? this.#table.grants.get(key) ?? {};
@@ -203,10 +213,9 @@ export class CentralManager {
       this.#table.grants.delete(key);
       this.sharing.ends(key);
       this.#table.arrived(key);
-      if (attempt) this.autoclusters.dequeue(attempt);
-      if (worker === undefined) continue;
-      byWorker.set(worker, [...(byWorker.get(worker) ?? []), key]);
-      this.collector.get(worker)?.held.delete(key);
+      if (attempt?.request.gang) for (const node of this.#table.gangs.forget(attempt)) toForget(node.worker, node.key);
+      else if (attempt) this.autoclusters.dequeue(attempt);
+      toForget(worker, key);
     }
     this.#table.ports.journal.add({ r: 'f', keys });
     this.#table.whenSaved(() => {
@@ -218,7 +227,8 @@ export class CentralManager {
 
   /** Its client has this much of its streams, and wants what comes then. */
   follow(key: AttemptKey, stdout: number, stderr: number): void {
-    const attempt = this.#table.attempts.get(key);
+    const asked = this.#table.attempts.get(key);
+    const attempt = nodesOf(asked)[0] ?? asked;
     if (!attempt) return;
     attempt.followed = { stdout, stderr };
     this.#hearing.askToFollow(attempt);
@@ -248,7 +258,34 @@ export class CentralManager {
 
   /** Bytes of a followed stream, up to `end`, came from a worker; returns the attempt if it was granted to that worker. */
   streamed(instance: string, key: AttemptKey, stream: 'stdout' | 'stderr', end: number): Attempt | undefined {
-    return this.#hearing.streamed(instance, key, stream, end);
+    const attempt = this.#hearing.streamed(instance, key, stream, end);
+    return attempt && wholeOf(attempt, (one) => this.#table.attempts.get(one));
+  }
+
+  /** The parallel jobs, and what the dedicated scheduler says about those that wait. */
+  get gangs(): CentralManagerTable['gangs'] {
+    return this.#table.gangs;
+  }
+
+  /** A job of the pool by a node's attempt: the attempt that its client knows. */
+  whole(attempt: Attempt): Attempt {
+    return wholeOf(attempt, (key) => this.#table.attempts.get(key));
+  }
+
+  reservations(): Iterable<Reservation> {
+    return this.#table.reservations.values();
+  }
+
+  /** Sets machines aside, or no more. `done` is called when that is on disk. */
+  reserve(make: Reservation | undefined, drop: string | undefined, done: () => void): void {
+    const { reservations, ports, granting } = this.#table;
+    if (make) {
+      reservations.set(make.id, make);
+      ports.journal.add({ r: 'reserve', reservation: make });
+    }
+    if (drop !== undefined && reservations.delete(drop)) ports.journal.add({ r: 'unreserve', id: drop });
+    granting.wanting = true;
+    this.#table.whenSaved(done);
   }
 
   /** Ends the attempts whose leases have expired. */

@@ -26,6 +26,8 @@ export interface HeldClaim {
   key: AttemptKey | undefined;
   /** The attempts granted to run after it, one by one. */
   readonly behind: Set<AttemptKey>;
+  /** It was granted by the dedicated scheduler: it ends with what runs under it. */
+  readonly dedicated?: true;
   /** What is running under it is being preempted for a job of this kind. */
   promised?: Autocluster;
 }

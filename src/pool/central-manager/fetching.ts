@@ -4,6 +4,8 @@ import type { FetchOutcome, FetchRequest } from '../../site/contract.ts';
 import type { Attempt } from './attempts.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
+import { gathered, type NodeOutcome, nodeRequestOf } from './gangs/results.ts';
+import { nodesOf } from './gangs/nodes.ts';
 import { bringHome } from './shadow.ts';
 import { Turns } from '../../util/turns.ts';
 
@@ -71,6 +73,7 @@ export class Fetching {
   }
 
   async #bring(attempt: Attempt, request: FetchRequest, wanted: () => boolean): Promise<FetchOutcome> {
+    if (attempt.nodes) return this.#bringNodes(attempt, request, wanted);
     const { deadWorkers } = this.#centralManager;
     const patience = deadWorkers.isOrphan(attempt) ? 0 : RETURN_MS;
     const worker = await this.#workers.whenBack(attempt.worker, patience);
@@ -82,6 +85,17 @@ export class Fetching {
     const { how } = deadWorkers.bereave(attempt);
     await new Promise<void>((saved) => this.#centralManager.whenSaved(saved));
     return how.kind === 'by-site' ? { ok: true, files: [], lost: how } : outcome;
+  }
+
+  /** The results of all nodes, each in a directory of its own: those of lower numbers take precedence. */
+  async #bringNodes(part: Attempt, request: FetchRequest, wanted: () => boolean): Promise<FetchOutcome> {
+    if (part.ending?.how.kind === 'by-site' && AGAIN.has(part.ending.how.cause)) return { ok: true, files: [] };
+    const outcomes: NodeOutcome[] = [];
+    for (const node of nodesOf(part)) {
+      const asked = nodeRequestOf(request, node);
+      if (asked) outcomes.push({ node, outcome: await this.#bring(node, asked, wanted) });
+    }
+    return gathered(outcomes, request);
   }
 
   /**
@@ -105,6 +119,9 @@ export class Fetching {
     });
   }
 }
+
+/** Parallel jobs that end so run again from their start: what they left is of no use. */
+const AGAIN: ReadonlySet<string> = new Set(['preempted', 'node-fail', 'vanished', 'requeued']);
 
 const LATER: FetchOutcome = {
   ok: false,

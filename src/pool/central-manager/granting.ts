@@ -9,7 +9,7 @@ import { type Collector, freeNow, type HeldClaim, slotName, takesMore, type Work
 import { isKeptByClient } from './central-manager-journal.ts';
 import type { CentralManagerPorts } from './central-manager-ports.ts';
 import type { Autoclusters } from './autoclusters.ts';
-import { lastsFor, negotiate } from './negotiator.ts';
+import { type Grant, lastsFor, negotiate, type Offer } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
 import type { Gate, Sharing } from './sharing.ts';
@@ -38,6 +38,16 @@ export interface GrantingOptions {
   readonly attemptOf: (key: AttemptKey) => Attempt | undefined;
   /** Defers a call until what was promised is on disk. */
   readonly later: (call: () => void) => void;
+  readonly dedicated: Dedicated;
+}
+
+/** What the dedicated scheduler does, and what it leaves to others. */
+export interface Dedicated {
+  readonly schedule: () => void;
+  readonly hasWork: () => boolean;
+  /** What is left of these offers for jobs that run for so many seconds at the most. */
+  readonly spare: (offers: readonly Offer<Worker>[], seconds: number) => readonly Offer<Worker>[];
+  readonly holdsOf: (instance: string) => boolean;
 }
 
 /** Grants waiting attempts to workers, in a negotiation cycle or under a claim that has become free. */
@@ -57,19 +67,49 @@ export class Granting {
   negotiate(): void {
     if (!this.wanting) return;
     this.wanting = false;
-    const { autoclusters, collector, priorities, sharing, ports } = this.#options;
+    const { autoclusters, collector, priorities, sharing, ports, dedicated } = this.#options;
+    if (dedicated.hasWork()) dedicated.schedule();
     const wanted = autoclusters.wanted();
     if (wanted.length === 0) return priorities.want(new Set());
     const gate = sharing.gate();
     const options = { priorities, now: Math.floor(ports.now() / 1000), gate, ranks: sharing.rules.ranks };
-    const { grants, unserved } = negotiate(wanted, collector.offers(), options);
-    for (const { kind, worker } of grants) {
-      if (!this.#mayStart(kind)) continue;
-      const attempt = autoclusters.take(kind);
-      if (attempt) this.#claim(attempt, kind, worker);
+    const first = negotiate(wanted, dedicated.spare(collector.offers(), Number.POSITIVE_INFINITY), options);
+    this.#take(first.grants);
+    let { unserved } = first;
+    // What is held for a parallel job may serve those that have ended before it starts.
+    for (const one of dedicated.hasWork() ? autoclusters.wanted() : []) {
+      const seconds = autoclusters.longest(one.kind);
+      if (seconds === undefined) continue;
+      const more = negotiate([one], dedicated.spare(collector.offers(), seconds), { ...options, gate: sharing.gate() });
+      this.#take(more.grants);
+      if (more.unserved.length === 0) unserved = unserved.filter((kind) => kind !== one.kind);
     }
     priorities.want(new Set(unserved.map(({ owner }) => owner)));
     if (unserved.length > 0) this.#preempt(new Set(unserved), gate);
+  }
+
+  #take(grants: readonly Grant<Autocluster, Worker>[]): void {
+    for (const { kind, worker } of grants) {
+      if (!this.#mayStart(kind)) continue;
+      const attempt = this.#options.autoclusters.take(kind);
+      if (attempt) this.#claim(attempt, kind, worker);
+    }
+  }
+
+  /** Tells the workers of a parallel job's nodes what they will start, when the grant is on disk. */
+  startNodes(nodes: readonly Attempt[]): void {
+    this.#options.later(() => crashPoint('central-manager.saved-gang'));
+    for (const node of nodes) {
+      const worker = this.#options.collector.get(node.worker ?? '');
+      const { claim } = node;
+      if (worker && claim !== undefined) this.#options.later(() => this.#start(node, worker, claim));
+    }
+  }
+
+  /** A node never started: its claim is released. */
+  dropNode(node: Attempt): void {
+    const worker = this.#options.collector.get(node.worker ?? '');
+    if (worker) this.drop(worker, node);
   }
 
   /** Whether the throttle lets the next job of this kind start now; if only later, negotiates again then. */
@@ -136,7 +176,8 @@ export class Granting {
     const lasts = lastsFor({ expected: autoclusters.expected(claim.kind) }, collector.timeOf(worker));
     const here = takesMore(worker);
     const open = here && !tired && lasts && !claim.promised && !this.#isBarred(claim) && this.#mayStart(claim.kind);
-    const goesOn = open && !this.#isPassed(worker, claim);
+    const bound = claim.dedicated === true || this.#options.dedicated.holdsOf(worker.instance);
+    const goesOn = open && !bound && !this.#isPassed(worker, claim);
     if (claim.key === undefined && goesOn) {
       const next = autoclusters.take(claim.kind);
       claim.key = next?.key;
@@ -241,7 +282,8 @@ export class Granting {
     const { size } = kind;
     const { spec, lease } = request;
     const own = 'base' in spec ? {} : { ad: instead(kind.texts, request.ad), ...slotOf(worker, claim) };
-    toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease, ...own });
+    const waits = attempt.node ? ({ waits: true } as const) : {};
+    toWorker(worker.instance, { t: 'start', key, claim, kind: kind.id, size, spec, lease, ...own, ...waits });
   }
 }
 

@@ -180,7 +180,7 @@ function isRetired({ startedAt, request }: Attempt, now: number): boolean {
 }
 
 /** Whether it has run for as long as its machine promises every job, or for the shorter time it asked for itself. */
-function isOver({ startedAt, request }: Attempt, worker: Worker, now: number, matchmaker: Matchmaker): boolean {
+export function isOver({ startedAt, request }: Attempt, worker: Worker, now: number, matchmaker: Matchmaker): boolean {
   const job = adFrom(request.ad);
   const promised = seconds(matchmaker, worker.ad, job) ?? 0;
   const asked = seconds(matchmaker, job, worker.ad) ?? promised;

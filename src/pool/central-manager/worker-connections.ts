@@ -50,7 +50,7 @@ export interface CentralManagerWorkersOptions {
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
   /** Answers a running job's request to its home. */
   readonly onHome: (attempt: Attempt, request: HomeRequest, bytes: Buffer) => Promise<HomeAnswer>;
-  readonly shells: Pick<CentralManagerShells, 'hear' | 'away'>;
+  readonly shells: Pick<CentralManagerShells, 'hear' | 'away' | 'startAtNode' | 'passFromNode'>;
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -236,6 +236,9 @@ export class CentralManagerWorkers {
       if (attempt) this.#options.onChunk(attempt, stream, offset, bytes);
     } else if (message.t === 'shell-out' || message.t === 'shell-over')
       this.#options.shells.hear(instance, message, bytes);
+    else if (message.t === 'node-start') this.#options.shells.startAtNode(instance, message);
+    else if (message.t === 'shell-in' || message.t === 'shell-close')
+      this.#options.shells.passFromNode(instance, message, bytes);
     else if (message.t === 'ad') {
       const { size } = message;
       const { token } = connected;

@@ -74,6 +74,15 @@ export class CentralManagerHearing {
         this.askToFollow(attempt);
         if (attempt.cancelling === 'if-not-started') this.#table.report(attempt);
         break;
+      case 'ready':
+        // The order may be an earlier one, of a start that was given up.
+        if (message.claim !== attempt.claim) this.#table.send(instance, { t: 'forget', keys: [attempt.key] });
+        else if (this.#table.gangs.hasGone(attempt)) this.#table.gangs.sendGo(attempt);
+        else {
+          attempt.ready = true;
+          this.#table.report(attempt);
+        }
+        break;
       case 'suspended':
       case 'resumed':
         if (attempt.phase === 'running' || attempt.phase === 'suspended')
@@ -118,6 +127,7 @@ export class CentralManagerHearing {
 
   /** Ends the attempts whose leases have expired. */
   tick(): void {
+    this.#table.gangs.tick();
     for (const attempt of overdue(this.#table.attempts.values(), this.#table.collector, this.#table.ports.clock()))
       this.#table.end(attempt, { how: nodeFail(LEASE_OVER) });
     this.#table.granting.wanting = true;
@@ -137,6 +147,17 @@ export class CentralManagerHearing {
     this.#table.again(attempt, message);
   }
 
+  /**
+   * A node that waits at a worker that has reconnected: if its job has started, it starts too. Otherwise the start is
+   * given up, since what was said in between is lost.
+   */
+  #stagingAgain(worker: Worker, attempt: Attempt): void {
+    const { gangs, collector, priorities } = this.#table;
+    if (collector.keep(worker, attempt) && attempt.kind) priorities.use(attempt.kind.owner, attempt.kind.size.cpus);
+    if (gangs.hasGone(attempt)) gangs.sendGo(attempt);
+    else gangs.never(attempt, 'the connection with its worker broke');
+  }
+
   /** Reconciles an attempt granted to a worker with what the worker reports. */
   reconcile(worker: Worker, attempt: Attempt, held: HeldAttempt | undefined): void {
     const finding = findingOf(attempt, worker, held);
@@ -151,6 +172,7 @@ export class CentralManagerHearing {
           return this.#table.withdraw(attempt);
         return this.#table.again(attempt, 'its worker lost the connection before it received the job');
       case 'there':
+        if (attempt.node && held?.is === 'staging') return this.#stagingAgain(worker, attempt);
         if (this.#table.collector.keep(worker, attempt) && attempt.kind)
           this.#table.priorities.use(attempt.kind.owner, attempt.kind.size.cpus);
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;

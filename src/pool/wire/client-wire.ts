@@ -24,6 +24,19 @@ import {
   terminal,
 } from './wire.ts';
 
+/** What a job asks of the dedicated scheduler. */
+const gangRequest = z.strictObject({
+  /** How many slots of the attempt's size it needs. */
+  count: count.min(1),
+  /** How many jobs of its cluster start together with it, itself included. */
+  procs: count.min(1),
+  /** All slots must be of machines with the same ParallelSchedulingGroup. */
+  oneGroup: maybe(z.literal(true)),
+  /** It ends when all nodes have ended, not when the first has (ParallelShutdownPolicy). */
+  waitsForAll: maybe(z.literal(true)),
+});
+export type GangRequest = Read<typeof gangRequest>;
+
 /** An attempt that a client requests. */
 export const attemptRequest = z.strictObject({
   key,
@@ -36,6 +49,8 @@ export const attemptRequest = z.strictObject({
   spec: z.union([derivedSpec, runSpec]),
   /** It also ends when its client has been away for so long. */
   leased: maybe(z.literal(true)),
+  /** A job that needs several slots at once, or one from the dedicated scheduler. */
+  gang: maybe(gangRequest),
 });
 export type AttemptRequest = Read<typeof attemptRequest>;
 
@@ -49,6 +64,18 @@ const runningNow = z.strictObject({
   usage: maybe(runUsage),
 });
 export type RunningNow = Read<typeof runningNow>;
+
+/** Machines set aside for an owner's parallel jobs. */
+export const reservation = z.strictObject({
+  id: text,
+  owner: text,
+  count: count.min(1),
+  size,
+  /** Unix seconds. */
+  from: moment,
+  until: moment,
+});
+export type Reservation = Read<typeof reservation>;
 
 /** An owner's use of the pool, as the central manager saves it. */
 export const userPriority = z.strictObject({
@@ -143,6 +170,8 @@ const fromClient = z.discriminatedUnion('t', [
   message('owners', { id }),
   /** Changes what the Negotiator knows of an owner, as condor_userprio does; without `owner`, of all (only `reset`). */
   message('set-priority', { id, set: z.enum(PRIORITY_CHANGES), owner: maybe(text), value: maybe(z.number()) }),
+  /** Sets machines aside, or no more (`drop`). Answered with all reservations. */
+  message('reserve', { id, make: maybe(reservation), drop: maybe(text) }),
   /** Why an attempt is waiting. */
   message('why', { id, job: text }),
   /**
@@ -174,6 +203,7 @@ const toClient = z.discriminatedUnion('t', [
   message('slots', { id, ads: z.array(ad) }),
   message('owners', { id, owners: z.array(poolOwner) }),
   message('priority-set', { id, known: flag }),
+  message('reserved', { id, reservations: z.array(reservation) }),
   message('why', { id, ...waitInPool.shape }),
   message('steered', { id, jobs: texts }),
   /** A map's task has ended. The bytes are its streams; without `inline` they must be fetched. */

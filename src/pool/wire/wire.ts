@@ -153,6 +153,12 @@ export type WireAnswer = Read<typeof answer>;
 export const shellOut = message('shell-out', { shell: text, stream });
 export const shellOver = message('shell-over', { shell: text, status: z.int(), message: maybe(text) });
 
+/** Input for a shell; `end`: no more will follow. */
+export const shellIn = message('shell-in', { shell: text, end: flag });
+/** The new size of its terminal's window. */
+export const shellSize = message('shell-size', { shell: text, rows: count, cols: count });
+export const shellClose = message('shell-close', { shell: text });
+
 const fromWorker = z.discriminatedUnion('t', [
   message('hello', {
     version: z.number(),
@@ -172,6 +178,8 @@ const fromWorker = z.discriminatedUnion('t', [
   /** Changes in its ad, such as load and time to live, and its size if that has changed. */
   message('ad', { ad, size: maybe(size) }),
   message('started', { key, at: moment }),
+  /** A node of a parallel job has everything it needs, and waits for `go`. */
+  message('ready', { key, claim: text }),
   z.strictObject({ t: z.enum(['suspended', 'resumed']), key }),
   /** HTCondor's state and activity of an attempt's slot, when its machine's policy changes them. */
   message('slot', { key, state: text, activity: text, enteredState: moment, enteredActivity: moment }),
@@ -189,6 +197,10 @@ const fromWorker = z.discriminatedUnion('t', [
   message('chunk', { key, stream, offset: count }),
   shellOut,
   shellOver,
+  /** A node of a parallel job starts a command at another one of its nodes. */
+  message('node-start', { shell: text, key, node: count, command: text }),
+  shellIn,
+  shellClose,
   ask,
   answer,
   /** Answered by `pong` with the same number; only then does the worker know that the central manager has heard it. */
@@ -197,12 +209,6 @@ const fromWorker = z.discriminatedUnion('t', [
   message('bye', { message: text }),
 ]);
 export type FromWorker = Read<typeof fromWorker>;
-
-/** Input for a shell; `end`: no more will follow. */
-export const shellIn = message('shell-in', { shell: text, end: flag });
-/** The new size of its terminal's window. */
-export const shellSize = message('shell-size', { shell: text, rows: count, cols: count });
-export const shellClose = message('shell-close', { shell: text });
 
 const fromCentralManager = z.discriminatedUnion('t', [
   message('challenge', { nonce: text, proof: text }),
@@ -234,7 +240,11 @@ const fromCentralManager = z.discriminatedUnion('t', [
     /** For a job: what its ad has instead of the ad of its kind (`null`: no such attribute), and the name of its slot. */
     ad: maybe(ad),
     slot: maybe(text),
+    /** A node of a parallel job: when everything is there, it waits for `go`. */
+    waits: maybe(z.literal(true)),
   }),
+  /** All nodes of its job are ready: starts the one that waits under this claim. */
+  message('go', { key, claim: text }),
   /** Releases the claim; what is running under it continues. */
   message('release', { claim: text }),
   /** Ends it: as if it had never existed (`remove`), or so that it can continue elsewhere (`vacate`). */
@@ -250,10 +260,20 @@ const fromCentralManager = z.discriminatedUnion('t', [
   /** From now on, send what is written to its streams, from these offsets on. */
   message('follow', { key, stdout: count, stderr: count }),
   /** Opens a shell beside a running job, with a command or interactive, until either ends. */
-  message('shell', { shell: text, key, command: maybe(text), tty: maybe(terminal) }),
+  message('shell', {
+    shell: text,
+    key,
+    command: maybe(text),
+    tty: maybe(terminal),
+    /** It goes on when the connection breaks: a node of a parallel job has started it. */
+    stays: maybe(z.literal(true)),
+  }),
   shellIn,
   shellSize,
   shellClose,
+  /** What a command says that was started by `node-start`. */
+  shellOut,
+  shellOver,
   ask,
   answer,
   message('pong', { n: z.number() }),

@@ -29,6 +29,8 @@ export interface PlacedJob {
   /** The words before a command that let it run under the job's account, and the variables that name it. */
   readonly become?: readonly string[];
   readonly identity?: Readonly<Record<string, string>>;
+  /** Of a node of a parallel job: how it starts commands at the others. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -60,6 +62,7 @@ export function jobScript(
     ...(placed.ads ? adVariables(placed.scratch) : {}),
     ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
     ...(placed.submitDir === undefined ? {} : { GRYPHUS_SUBMIT_DIR: placed.submitDir }),
+    ...placed.variables,
     BATCH_SYSTEM: 'Gryphus',
   };
   const variables = Object.entries(own);

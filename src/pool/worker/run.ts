@@ -46,6 +46,12 @@ export class Run {
   decided: Ending | undefined;
   /** It was asked to end. */
   stopping = false;
+  /** A node of a parallel job that has all it needs, and waits for the others. */
+  ready = false;
+  /** It has been told to start with the others. */
+  told = false;
+  /** Of such a node: the variables by which it starts commands at the others. */
+  variables: Readonly<Record<string, string>> | undefined;
   /** It was cancelled before it was started. */
   aborted = false;
   /** The agent does not know it: its end is not reported, and nothing of it is kept. */

@@ -3,10 +3,20 @@ import { readlinkSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { AttemptKey } from '../../job/ids.ts';
 import { childrenOf, KEY_VARIABLE, signal } from '../host/processes.ts';
+import { entering } from './job-script.ts';
 import { identityVariables, type JobUser } from './job-users.ts';
 import type { Run } from './run.ts';
 import { shellText } from '../wire/shell-text.ts';
 import type { ForShells, FromWorker } from '../wire/wire.ts';
+
+type Orders = Exclude<ForShells, { readonly t: 'shell-out' | 'shell-over' }>;
+type Say = (message: Extract<FromWorker, { readonly t: 'shell-out' | 'shell-over' }>, bytes?: Uint8Array) => void;
+
+interface Open {
+  readonly child: ChildProcess;
+  readonly say: Say;
+  readonly stays: boolean;
+}
 
 export interface ShellsOptions {
   readonly find: (key: AttemptKey) => Run | undefined;
@@ -31,47 +41,52 @@ const FAILED = 255;
  */
 export class Shells {
   readonly #options: ShellsOptions;
-  readonly #open = new Map<string, ChildProcess>();
+  readonly #open = new Map<string, Open>();
 
   constructor(options: ShellsOptions) {
     this.#options = options;
   }
 
-  /** Handles a message for a shell. */
-  take(message: ForShells, bytes: Buffer): void {
-    if (message.t === 'shell') this.#start(message);
+  /** Handles a message for a shell; `say` gets what it says. */
+  take(message: Orders, bytes: Buffer, say: Say = this.#options.say): void {
+    if (message.t === 'shell') this.#start(message, say);
     else if (message.t === 'shell-size') this.#resize(message);
     else if (message.t === 'shell-close') this.#end(message.shell);
     else {
-      const stdin = this.#open.get(message.shell)?.stdin;
+      const stdin = this.#open.get(message.shell)?.child.stdin;
       if (bytes.length > 0) stdin?.write(Buffer.from(bytes));
       if (message.end) stdin?.end();
     }
   }
 
-  /** Nobody is left to read what they write: ends all shells. */
+  /** Nobody is left to read what they write: ends all shells but those of parallel jobs, which end with their jobs. */
   close(): void {
-    for (const shell of this.#open.keys()) this.#end(shell);
+    for (const [shell, { stays }] of this.#open) if (!stays) this.#end(shell);
   }
 
-  #start({ shell, key, command, tty }: Extract<ForShells, { t: 'shell' }>): void {
-    const { find, env, say, become } = this.#options;
+  #start({ shell, key, command, tty, stays }: Extract<ForShells, { t: 'shell' }>, say: Say): void {
+    const { find, env, become } = this.#options;
     const run = find(key);
     if (!run || (run.phase !== 'running' && run.phase !== 'suspended'))
       return say({ t: 'shell-over', shell, status: FAILED, message: 'The job is not running here.' });
     const { spec } = run.record;
     const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
-    const own = { [KEY_VARIABLE]: key, _CONDOR_SCRATCH_DIR: run.dir.work, ...(tty && { TERM: tty.term }) };
+    const own = {
+      [KEY_VARIABLE]: key,
+      _CONDOR_SCRATCH_DIR: run.dir.work,
+      ...run.variables,
+      ...(tty && { TERM: tty.term }),
+    };
     const { user } = run.record;
     const identity = user ? identityVariables(user, run.dir.work) : {};
-    const [program, ...words] = [...(user ? become(user) : []), '/bin/sh', '-c', shellText(command, tty)];
+    const [program, ...words] = [...(user ? become(user) : []), '/bin/sh', '-c', inGroup(run, shellText(command, tty))];
     const child = spawn(program, words, {
       cwd,
       env: { ...env, ...identity, ...spec.env, ...own },
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
-    this.#open.set(shell, child);
+    this.#open.set(shell, { child, say, stays: stays === true });
     child.stdin.on('error', () => undefined);
     this.#pump(shell, 'stdout', child.stdout);
     this.#pump(shell, 'stderr', child.stderr);
@@ -84,22 +99,25 @@ export class Shells {
 
   /** Sets the terminal's size; the kernel notifies the programs that use it. */
   #resize({ shell, rows, cols }: Extract<ForShells, { t: 'shell-size' }>): void {
-    const terminal = terminalUnder(this.#open.get(shell)?.pid);
+    const terminal = terminalUnder(this.#open.get(shell)?.child.pid);
     if (terminal === undefined) return;
     const size = ['rows', String(rows), 'cols', String(cols)];
     spawn('stty', ['-F', terminal, ...size], { env: this.#options.env, stdio: 'ignore' }).on('error', () => undefined);
   }
 
   #over(shell: string, status: number, message?: string): void {
-    if (!this.#open.delete(shell)) return;
-    this.#options.say({ t: 'shell-over', shell, status, ...(message === undefined ? {} : { message }) });
+    const open = this.#open.get(shell);
+    if (!open) return;
+    this.#open.delete(shell);
+    open.say({ t: 'shell-over', shell, status, ...(message === undefined ? {} : { message }) });
   }
 
   #pump(shell: string, stream: 'stdout' | 'stderr', from: Readable): void {
     from.on('error', () => undefined);
     from.on('data', (bytes: Buffer) => {
-      if (!this.#open.has(shell)) return;
-      this.#options.say({ t: 'shell-out', shell, stream }, bytes);
+      const open = this.#open.get(shell);
+      if (!open) return;
+      open.say({ t: 'shell-out', shell, stream }, bytes);
       if (this.#options.backlog() > MOST_BACKLOG) this.#wait(from);
     });
   }
@@ -115,7 +133,7 @@ export class Shells {
   }
 
   #end(shell: string): void {
-    const child = this.#open.get(shell);
+    const child = this.#open.get(shell)?.child;
     this.#open.delete(shell);
     if (child?.pid === undefined) return;
     const { pid } = child;
@@ -126,6 +144,11 @@ export class Shells {
     }, GRACE_MS);
     timer.unref();
   }
+}
+
+/** A node's commands count as the node does: they enter its control group. */
+function inGroup({ variables, group }: Run, text: string): string {
+  return variables ? [...entering(group?.doors), text].join('\n') : text;
 }
 
 /** The terminal that script(1) allocated for its command. */

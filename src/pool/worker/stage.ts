@@ -1,10 +1,11 @@
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import type { AttemptKey } from '../../job/ids.ts';
+import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
 import type { Accounts } from './accounts.ts';
 import { writeAds } from './ad-files.ts';
 import type { ChirpProxies } from './chirp/chirp-proxies.ts';
 import type { PlacedJob } from './job-script.ts';
+import type { RemoteStarts } from './launchers/remote-starts.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
 import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
@@ -18,6 +19,8 @@ export interface Means {
   readonly pull: (key: AttemptKey) => Pull;
   /** Through which jobs send requests to their home. */
   readonly chirp?: ChirpProxies | undefined;
+  /** Through which nodes of parallel jobs start commands at others. */
+  readonly remote?: RemoteStarts | undefined;
   /** The path of a job's proxy file. */
   readonly proxyOf: (name: string, key: AttemptKey) => string | Promise<string>;
 }
@@ -34,7 +37,11 @@ export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown
   }
 }
 
-function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf, chirp }: Means): Promise<unknown> | undefined {
+function bring(
+  run: Run,
+  cache: BlobCache,
+  { sharesHome, pull, proxyOf, chirp, remote }: Means,
+): Promise<unknown> | undefined {
   const { dir, record } = run;
   const { spec } = record;
   const reused = reusedBy(run);
@@ -52,6 +59,7 @@ function bring(run: Run, cache: BlobCache, { sharesHome, pull, proxyOf, chirp }:
   if (typeof proxy === 'object') coming.push(proxy.then((path) => (run.proxy = path)));
   else run.proxy = proxy;
   if (spec.ioProxy && chirp) coming.push(chirp.listen());
+  if (isNode(run) && remote) coming.push(remote.listen());
   if (coming.length === 0 && blobs.every(({ bytes }) => bytes <= LARGE)) return undefined;
   return Promise.all(coming).then(() => placeLarge(dir, spec, cache));
 }
@@ -64,7 +72,8 @@ export function equip(
     machine,
     accounts,
     chirp,
-  }: Pick<Means, 'chirp'> & {
+    remote,
+  }: Pick<Means, 'chirp' | 'remote'> & {
     readonly machine: { readonly ad: AttrTexts };
     readonly accounts?: Accounts | undefined;
   },
@@ -74,9 +83,15 @@ export function equip(
   if (received) writeAds(dir.work, received.start, received.kind, machine.ad);
   const asksHome = record.spec.ioProxy === true && chirp !== undefined;
   if (asksHome) chirp.open(run);
+  run.variables = isNode(run) ? remote?.open(run) : undefined;
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
-  const all = { ...placed, proxy, ads: received !== undefined, chirp: asksHome };
+  const all = { ...placed, proxy, ads: received !== undefined, chirp: asksHome, variables: run.variables };
   return accounts?.ready(run, all) ?? all;
+}
+
+/** Whether it is a node of a parallel job. */
+function isNode({ key }: Run): boolean {
+  return parseAttemptKey(key)?.node !== undefined;
 }
 
 function reusedBy({ dir }: Run): ReusedSandbox | undefined {

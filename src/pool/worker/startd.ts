@@ -22,10 +22,12 @@ import { withRemoteIo } from './remote-io/remote-command.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
+import { givenUp, waitsForOthers } from './gang-gate.ts';
 import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, proxyAgain, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
-import { cancelled, endLeases, evicted, graceOf, noteEnding, stop, sweep, Sweeper, timeout } from './stopping.ts';
+import { setTimers } from './run-timers.ts';
+import { cancelled, endLeases, evicted, graceOf, stop, sweep, Sweeper, unplaced } from './stopping.ts';
 import { stillSuspended, userOrder } from './suspending.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
@@ -40,12 +42,6 @@ import {
 
 type Cancel = Extract<FromCentralManager, { t: 'cancel' }>;
 
-/**
- * A run is reported as started only after this time, in milliseconds, since short ones end sooner; a map's task only
- * when it is slow.
- */
-const SETTLE_MS = 4;
-const SLOW_MS = 100;
 const FOLLOW_MS = 250;
 /** The interval between memory checks, in milliseconds. */
 const LOOK_MS = 1000;
@@ -145,6 +141,8 @@ export class Startd {
         return;
       case 'start':
         return this.#start(message);
+      case 'go':
+        return this.#go(message.key, message.claim);
       case 'release':
         return this.#claims.release(message.claim);
       case 'cancel':
@@ -226,6 +224,7 @@ export class Startd {
 
   #launch(run: Run): void {
     if (run.aborted) return this.#unstart(run, 'cancelled', 'it was cancelled');
+    if (waitsForOthers(run, this.#options.say)) return;
     const refusal = this.#options.owner?.refusal;
     if (refusal !== undefined) return this.#unstart(run, 'claim', refusal);
     const { dir, record } = run;
@@ -249,18 +248,18 @@ export class Startd {
     run.startedAt = Math.round(Date.now() / 10) / 100;
     run.starter.run(record.user ? join(dir.work, '..') : run.key, () => this.#over(run));
     crashPoint('worker.after-start');
-    const { walltimeSeconds } = record.spec;
-    const settled = () => {
-      if (run.phase === 'running') this.#options.say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
-    };
-    const slow = () => {
+    setTimers(run, this.#options, () => {
       joinGroup(run, groups);
       this.#giveBack(this.#claims.slow(record.claim), BEHIND);
-    };
-    const { slowMs = SLOW_MS } = this.#options;
-    run.timers.push(setTimeout(settled, isTask(run.dir) ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
-    if (walltimeSeconds !== undefined)
-      run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
+    });
+  }
+
+  /** All nodes of its job are ready, and may start. */
+  #go(key: AttemptKey, claim: string): void {
+    const run = this.#runs.get(key);
+    if (!run || run.record.claim !== claim) return this.#gone(key, 'never-started', 'its start was given up');
+    run.told = true;
+    if (run.phase === 'staging' && run.ready) this.#launch(run);
   }
 
   /** The shell reported the end, or has ended itself, in which case processes of the run may still be alive. */
@@ -327,12 +326,8 @@ export class Startd {
 
   #unfit(run: Run, thrown: unknown): void {
     const error = asError(thrown);
-    if (error instanceof GryphusError && error.code === 'output-missing') {
-      run.startedAt = Math.round(Date.now() / 10) / 100;
-      const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', message: error.message } };
-      noteEnding(run, ending);
-      return this.#finish(run, { ...ending, startedAt: run.startedAt, endedAt: run.startedAt });
-    }
+    const ending = unplaced(run, error);
+    if (ending) return this.#finish(run, ending);
     const input = error instanceof GryphusError && error.code === 'input-missing';
     this.#unstart(run, input ? 'input' : 'claim', diskFullMessage(error));
     if (isFull(error)) dropUnused(this.#runs.values(), this.#cache);
@@ -362,7 +357,7 @@ export class Startd {
     if (run.phase === 'ended') return this.#tell(run);
     if (run.phase === 'staging') {
       run.aborted = true;
-      return;
+      return run.ready ? this.#launch(run) : undefined;
     }
     if (how === 'if-not-started') return this.#tell(run);
     stop(run, how === 'vacate' ? evicted(message, by) : cancelled(message));
@@ -378,6 +373,7 @@ export class Startd {
     } else {
       run.forgotten = true;
       stop(run, cancelled('the agent does not know it'));
+      if (run.ready && run.aborted) this.#launch(run);
     }
   }
 
@@ -385,6 +381,7 @@ export class Startd {
     this.#claims.endSpareTaskRunners();
     if (this.space.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
     renewCopies(this.#runs.values());
+    for (const run of this.#runs.values()) if (givenUp(run)) this.#launch(run);
     const over = overMemory(this.#runs.values());
     if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
   }

@@ -1,3 +1,4 @@
+import { GryphusError } from '../../errors.ts';
 import type { Ending, PreemptedBy } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
@@ -86,6 +87,19 @@ export function noteEnding({ dir }: Run, ending: Ending): void {
   } catch {
     // No space left.
   }
+}
+
+/**
+ * The ending of a run whose files cannot be placed because of what it names itself ('output-missing'); `undefined` for
+ * other errors.
+ */
+export function unplaced(run: Run, error: Error): Ending | undefined {
+  if (!(error instanceof GryphusError) || error.code !== 'output-missing') return undefined;
+  const at = Math.round(Date.now() / 10) / 100;
+  run.startedAt = at;
+  const ending: Ending = { how: { kind: 'by-site', cause: 'cannot-start', message: error.message } };
+  noteEnding(run, ending);
+  return { ...ending, startedAt: at, endedAt: at };
 }
 
 /** Ends the runs whose lease is shorter than `seconds`, the time since the central manager was last heard. */

@@ -2,6 +2,10 @@ import { dirname, join, resolve } from 'node:path';
 import { asError } from '../../errors.ts';
 import { FOR_PROGRAMS, only } from '../../util/environments.ts';
 import ends from '../../util/ends.sh';
+import common from './launchers/common.sh';
+import mpichscript from './launchers/mpichscript.sh';
+import openmpiscript from './launchers/openmpiscript.sh';
+import rsh from './launchers/gryphus-rsh.sh';
 import taskRunner from './task-runner.sh';
 import starter from './starter.sh';
 import waiter from './waiter/waiter.sh';
@@ -26,6 +30,7 @@ async function main(file: string): Promise<number> {
   const { exit, message } = await runWorker(readWorkerConfig(file), {
     file,
     scripts: { starter, taskRunner, waiter, ends },
+    launchers: { rsh, common, mpichscript, openmpiscript },
     env,
     environment: process.env,
     // A pilot has all its files in one directory.

@@ -17,6 +17,8 @@ import { JobUsers } from './job-users.ts';
 import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
 import type { NativeHelper } from '../host/remote-io-helper.ts';
 import { holderOf, workerFile } from '../host/pid-files.ts';
+import type { LauncherScripts } from './launchers/launchers.ts';
+import { RemoteStarts } from './launchers/remote-starts.ts';
 import { Link } from './link.ts';
 import { bootId, changingAd } from '../host/machine.ts';
 import { ownerControl } from './open-owner-control.ts';
@@ -63,6 +65,8 @@ export async function runWorker(
     /** The configuration file. */
     readonly file: string;
     readonly scripts: Scripts;
+    /** By which parallel jobs start their processes. */
+    readonly launchers?: LauncherScripts;
     /** `env` is the part of the worker's `environment` that jobs see. */
     readonly env: NodeJS.ProcessEnv;
     readonly environment: NodeJS.ProcessEnv;
@@ -95,6 +99,14 @@ export async function runWorker(
       const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
       return { result, bytes: Buffer.from(got) };
     });
+    const remote =
+      options.launchers &&
+      new RemoteStarts({
+        scripts: options.launchers,
+        runs: () => startd.runs,
+        here: (order, bytes, tell) => shells.take(order, bytes, tell),
+        away: (message, bytes) => link.say(message, bytes),
+      });
     const owner = ownerControl({
       dir,
       chirp,
@@ -120,6 +132,7 @@ export async function runWorker(
       checkpoints: options.checkpoints,
       remoteIo: options.remoteIo,
       chirp,
+      remote,
       pull: (key) => async (blob, offset, bytes) =>
         (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
@@ -138,6 +151,7 @@ export async function runWorker(
       held: () => startd.held(),
       take: (message, bytes) => {
         if (message.t === 'ask') void answer(startd, message, say);
+        else if (message.t === 'shell-out' || message.t === 'shell-over') remote?.hear(message, bytes);
         else if ('shell' in message) shells.take(message, bytes);
         else startd.take(message);
       },
@@ -214,6 +228,7 @@ export async function runWorker(
       startd.close();
       containers.close();
       chirp.close();
+      remote?.close();
       machine.groups?.close();
       accounts.close(startd.busy === 0);
       link.end(message);
