@@ -251,7 +251,7 @@ function accountsOf(
     slots: new SlotAccounts(dir),
   });
   const executeDir = new ExecuteDir({ configured: execute, workerDir: dir, instance });
-  const { uid, username, homedir } = userInfo();
+  const { uid, username, homedir } = ownUser();
   const strangers = new Strangers({
     isRoot: uid === 0,
     uid,
