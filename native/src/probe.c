@@ -82,6 +82,8 @@ int probe(void) {
     waitpid(restorer, &ended, 0);
   }
   unlink(image);
+  // What was written beside it.
+  unlink(printed("%s/image.new", directory));
   rmdir(directory);
   if (status != 0) return 1;
   if (!WIFEXITED(ended) || WEXITSTATUS(ended) != RIGHT) {

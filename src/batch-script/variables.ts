@@ -57,6 +57,7 @@ export const VARIABLES: Readonly<Record<System, readonly Variable[]>> = {
     ...row('SLURM_JOB_USER', ({ by }) => text(by.user)),
     ...row('SLURM_JOB_UID', ({ by }) => text(by.uid)),
     ...row('SLURM_JOB_PARTITION', queue),
+    ...row('SLURM_JOB_DEPENDENCY', ({ wishes }) => text(wishes.dependency)),
     ...row('SLURM_JOB_ACCOUNT', ({ wishes }) => text(wishes.project)),
     ...row('SLURM_CLUSTER_NAME', ({ to }) => text(to.name)),
     ...row('SLURM_NTASKS SLURM_NPROCS', (facts) => text(tasks(facts))),

@@ -39,8 +39,11 @@ NAME=VALUE arguments set macros before the file is read.`);
     // The words after a script are its arguments.
     const [first = '', ...args] = words;
     const named = flags.file ?? (/^[^/=]+=/.test(first) ? undefined : first);
+    // A pipe (`<(…)`, /dev/stdin) can be read once.
+    let read: string | undefined;
     if (named !== undefined && named !== '' && named !== '-') {
       const text = await readDescription(named);
+      read = text;
       if (isScript(text)) {
         const { request } = submitArguments([named], { ...flags, file: undefined });
         const site = flags.site === undefined ? {} : { site: flags.site };
@@ -52,7 +55,7 @@ NAME=VALUE arguments set macros before the file is read.`);
     const file = given.file ?? '-';
     if (file === '-' && given.file !== undefined && process.stdin.isTTY)
       process.stderr.write('Type the submit description; Ctrl-D ends it. (From a file: gryphus submit FILE.)\n');
-    const text = given.file === undefined ? '' : await readDescription(file);
+    const text = given.file === undefined ? '' : (read ?? (await readDescription(file)));
     if (flags.site !== undefined && !isScript(text)) {
       throw new GryphusError('usage', '--site is for scripts; a submit file names its site itself.', {
         suggestions: [`Add a line: -a 'universe = grid' -a 'grid_resource = batch SYSTEM ${flags.site}'`],

@@ -85,6 +85,15 @@ describe('a script', () => {
     expect(() => translate(given)).toThrow(/asks for 2 nodes/);
   });
 
+  it('with a queue that the pool does not have says so, and knows what it depends on', () => {
+    const given = '#!/bin/sh\n#SBATCH -p "no such" -d afterok:7:8\n';
+    expect(translate(given).warnings.map(({ message }) => message)).toEqual([
+      'The queue "no such" has no effect: the pool has none, and no site has this name.',
+    ]);
+    expect(translate(given, site('slurm')).warnings).toEqual([]);
+    expect(lines(given).find((line) => line.startsWith('environment'))).toContain('SLURM_JOB_DEPENDENCY=afterok:7:8');
+  });
+
   it.each([
     ['#SBATCH -N 2 --ntasks-per-node=4 -c 2 --mem-per-cpu=1G --gpus-per-node=1', 'pbs', [2, 4, 8, 8192, 1]],
     ['#SBATCH -N 3 -n 6 --mem=2G --gpus=6', 'lsf', [3, 2, 2, 2048, 2]],

@@ -88,6 +88,17 @@ it.each([
   await run(['down']);
 });
 
+it('a submit file that is a pipe is read once', () => {
+  const text = 'executable = /bin/true\nqueue 2\n';
+  const { status, stdout, stderr } = spawnSync(
+    'sh',
+    ['-c', 'cat | "$@"', 'sh', process.execPath, BIN, 'submit', '--dry-run', '/dev/stdin'],
+    { input: text, encoding: 'utf8', cwd: home, env: { ...process.env, GRYPHUS_HOME: home } },
+  );
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+  expect(stdout).toMatch(/Cmd = "\/bin\/true"/);
+});
+
 describe('help', () => {
   it('is there for every command, and says what it is', async () => {
     const { stdout, exit } = await run(['--help']);
