@@ -49,6 +49,7 @@ export const SIDEBAR = [
       { text: 'Gryphus to Gryphus', link: '/docs/gryphus-to-gryphus' },
       { text: 'Credentials', link: '/docs/credentials' },
       { text: 'Backups, a lost machine', link: '/docs/recovery' },
+      { text: 'Years of use', link: '/docs/years' },
     ],
   },
   {

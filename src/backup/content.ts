@@ -34,7 +34,7 @@ const CONFIGURATION = /^(?:config\.toml|netrc|(?:sites|credentials)(?:\/.*)?)$/;
  * be made or fetched again.
  */
 const LEFT_OUT =
-  /^(?:redis|redis-program|run|log|daemons|packs|state-id|pool\/worker|pool\/[^/]*\.pid|spool\/\.urls|spool\/\.map-[^/]*)$/;
+  /^(?:redis|redis-program|run|log|daemons|packs|state-id|queue-mark|place|in-use|pool\/worker|pool\/[^/]*\.pid|spool\/\.urls|spool\/\.map-[^/]*)$/;
 const TEMPORARY = /\.new$/;
 
 /** The manifest, the queue's snapshot in `rdb`, and the files of the configuration and the state directory. */

@@ -167,7 +167,8 @@ async function prepare({ stateDir, rdb, manifest }: Unpacked, paths: Paths, file
   }
   for (const name of ['socket', 'redis.conf', 'redis.lock', 'redis.log'])
     rmSync(join(here.redisDir, name), { force: true });
-  for (const name of ['run', 'log', 'state-id']) rmSync(join(stateDir, name), { recursive: true, force: true });
+  for (const name of ['run', 'log', 'state-id', 'queue-mark', 'place', 'in-use'])
+    rmSync(join(stateDir, name), { recursive: true, force: true });
   markDirectory(stateDir);
   const pool = poolPlaces(here);
   if (existsSync(pool.journal)) writeWhole(pool.restored, '');

@@ -19,8 +19,10 @@ import { restore } from './restore.ts';
 import { NameTable, type QueueContext } from './context.ts';
 import { materialize, submit } from './submit.ts';
 import { snapshot } from './snapshot.ts';
+import { settlePlace } from './state-place.ts';
 import { summaries } from './summaries.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { isMarked } from '../util/marked-dir.ts';
 import { noteStateVersion, refuseNewerState } from '../util/state-version.ts';
 import { forgetAllWork, WorkQueue } from './work.ts';
 
@@ -29,11 +31,13 @@ const CHUNK = 5000;
 
 export async function open(options: QueueOptions): Promise<Queue> {
   refuseNewerState(options.stateDir);
+  const starts = options.start !== 'never' && options.start !== 'await';
+  if (starts && isMarked(options.stateDir)) await settlePlace(options.stateDir);
   const db = await Connection.open(options);
   const clock = options.clock ?? Date.now;
   const context: QueueContext = { db, names: new NameTable(db), now: () => Math.floor(clock()) };
   try {
-    const meta = await openMeta(db, context.now, options.start === 'if-needed' || options.start === 'keep');
+    const meta = await openMeta(db, context.now, starts);
     noteStateVersion(options.stateDir);
     crashPoint('queue.noted');
     return assemble(context, meta, new History(context, options.stateDir), options.stateDir);

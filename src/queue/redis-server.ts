@@ -8,6 +8,7 @@ import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { diskIsFull, latestLog, refuseFullDisk } from './redis-disk.ts';
+import { damagedQueue } from './redis-damage.ts';
 import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
@@ -221,6 +222,8 @@ function failedStart(place: ServerPlace, ended: number): GryphusError {
       suggestions: [`See ${place.log}; \`gryphus down\` stops it.`],
     });
   }
+  const damage = damagedQueue(place);
+  if (damage) return damage;
   const message = latestLog(place.log).trim().split('\n').at(-1) ?? '';
   return new GryphusError(
     'queue-unavailable',

@@ -4,6 +4,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { goneCheck } from '../util/marked-dir.ts';
 import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
+import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
 import { ensureServer, serverState } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
@@ -68,6 +69,7 @@ export class Connection {
       if (url === undefined && options.start === 'never') await connection.#refuseAway();
       connection.#main.connect().catch(() => undefined);
       await connection.#ready(connection.#main);
+      if (url !== undefined) await connection.#refuseUnfit();
     } catch (thrown) {
       await connection.close();
       throw thrown;
@@ -131,6 +133,15 @@ export class Connection {
 
   get #patience(): number {
     return this.#options.patienceMs ?? PATIENCE_MS;
+  }
+
+  /** A Redis of the user's own may be of a kind that cannot hold a queue. */
+  async #refuseUnfit(): Promise<void> {
+    const unfit = unfitness(await this.#main.info());
+    if (unfit === undefined) return;
+    throw new GryphusError('bad-config', `The Redis at ${this.where} cannot hold the queue: ${unfit.why}.`, {
+      suggestions: [unfit.mend],
+    });
   }
 
   /** Fails at once if nothing listens at the socket, or the process does not answer. */

@@ -10,6 +10,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
+import { usePlace } from '../queue/state-place.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
@@ -22,6 +23,7 @@ import { CredentialWatch } from './credential-watch.ts';
 import { DagListener } from './dag-listener.ts';
 import { Dependencies } from './dependencies.ts';
 import { GlideinKeeper } from './glideins.ts';
+import { KeptMark } from './kept-mark.ts';
 import { LogListener } from './log-listener.ts';
 import { MailListener } from './mail-listener.ts';
 import { Outbox } from './outbox.ts';
@@ -63,6 +65,15 @@ async function main(): Promise<void> {
   const one = instanceLock(queue, me);
   await one.claim();
   await freeLease(queue);
+  const kept = new KeptMark(queue, paths.stateDir);
+  const lacks = await kept.check();
+  if (lacks !== undefined) {
+    log.error(lacks);
+    await queue.notice({ about: 'fault', message: lacks });
+  }
+  await kept.write();
+  kept.open();
+  const leavePlace = usePlace(paths.stateDir);
   noteRedisUrl(paths, process.env['REDIS_URL']);
   noteDaemon(paths, SCHEDULER, me);
   const children = new Children({
@@ -201,6 +212,9 @@ async function main(): Promise<void> {
     closeSettings();
     clearInterval(flocking);
     flock.close();
+    kept.close();
+    leavePlace();
+    if (!gone) await kept.write().catch(() => undefined);
     if (!gone) await usage.round().catch(() => undefined);
     await userLogs.close();
     await credentials.close();

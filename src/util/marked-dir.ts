@@ -28,6 +28,12 @@ export function isMarked(dir: string): boolean {
   return existsSync(markFile(dir));
 }
 
+/** Whether one directory is a copy of the other, or the same one by another name. */
+export function sameMark(one: string, other: string): boolean {
+  const mark = markOf(one);
+  return mark !== undefined && mark !== 'unreadable' && mark === markOf(other);
+}
+
 /**
  * Each call says whether the directory that exists now has since been removed or replaced; a file system that refuses
  * access or fails proves neither.

@@ -16,7 +16,7 @@ afterEach(() => agent.end());
 const state = () => join(agent.home, 'state');
 const states = async (...clusters: number[]) => {
   const ads = JSON.parse(await agent.ok('q', '--json', ...clusters.map(String))) as Record<string, unknown>[];
-  return Object.fromEntries(ads.map((ad) => [`${ad['ClusterId']}.${ad['ProcId']}`, ad['JobStatus']]));
+  return Object.fromEntries(ads.map((ad) => [`${String(ad['ClusterId'])}.${String(ad['ProcId'])}`, ad['JobStatus']]));
 };
 const carried = async () => {
   expect(await states(2, 3, 10)).toEqual({ '2.0': 5, '2.1': 5, '3.0': 1, '10.0': 1 });

@@ -1,0 +1,127 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { cpSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { CLI, TestAgent, until } from './agent.ts';
+import { RELEASES, unpackRelease } from './release.ts';
+
+let agent: TestAgent;
+beforeEach(() => {
+  agent = new TestAgent();
+});
+afterEach(() => agent.end());
+
+const HELD = 'executable = /bin/true\ntransfer_executable = false\nhold = true\nqueue 2\n';
+const state = () => join(agent.home, 'state');
+const aof = () => join(state(), 'redis/appendonlydir/appendonly.aof.1.incr.aof');
+const clusters = async () => {
+  const ads = JSON.parse(await agent.ok('q', '--json')) as Record<string, unknown>[];
+  return [...new Set(ads.map((ad) => Number(ad['ClusterId'])))].toSorted((a, b) => a - b);
+};
+
+describe("the queue's file", () => {
+  it('that was cut: what is lost is said, and no lost number is given again', async () => {
+    await agent.submit(HELD);
+    await agent.ok('down');
+    const before = statSync(aof()).size;
+    expect(await agent.submit(HELD)).toBe(2);
+    expect(await agent.submit(HELD)).toBe(3);
+    await agent.ok('down');
+    truncateSync(aof(), before + 10);
+    expect(await clusters()).toEqual([1]);
+    expect(agent.log('scheduler.log')).toContain('The queue lacks its latest changes: clusters 2 to 3, and');
+    expect(await agent.submit(HELD)).toBe(4);
+    // It is said once.
+    await agent.ok('down');
+    await agent.ok('up');
+    expect(agent.log('scheduler.log').match(/lacks its latest changes/g)).toHaveLength(1);
+  }, 120_000);
+
+  it.each([
+    ['a flipped bit', (bytes: Buffer, at: number) => bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at)],
+    ['a hole', (bytes: Buffer, at: number) => bytes.fill(0, at, at + 512)],
+  ])(
+    'that has %s is left as it is; the mend that is named works',
+    async (_, damage) => {
+      await agent.submit(HELD);
+      await agent.submit(HELD);
+      await agent.ok('down');
+      const bytes = readFileSync(aof());
+      // The mark of a value's length, after the first submit.
+      const second = bytes.lastIndexOf('ad:2');
+      damage(bytes, bytes.indexOf('\r\n$', second) + 2);
+      writeFileSync(aof(), bytes);
+      const refused = await agent.run(['q']);
+      expect(refused.code).toBe(69);
+      expect(refused.stderr).toContain(`The queue's file ${aof()} (${bytes.length} bytes) is damaged`);
+      expect(readFileSync(aof()).equals(bytes)).toBe(true);
+      const [mend = ''] = /redis-check-aof --fix .*/.exec(refused.stderr) ?? [];
+      execFileSync('/bin/sh', ['-c', mend], { input: 'y\n', stdio: ['pipe', 'ignore', 'ignore'] });
+      expect(await clusters()).toEqual([1]);
+      expect(agent.log('scheduler.log')).toContain('The queue lacks its latest changes: ');
+      expect(await agent.submit(HELD)).toBe(3);
+    },
+    120_000,
+  );
+});
+
+it('a history with a torn line shows every job that it had; one with a damaged line says which file', async () => {
+  unpackRelease(agent, RELEASES.at(-1) ?? '');
+  const file = join(state(), 'history/2026-11.jsonl');
+  writeFileSync(file, `${readFileSync(file, 'utf8')}{"j":"9.9","c":[0,`);
+  expect(JSON.parse(await agent.ok('history', '--json', '1'))).toHaveLength(3);
+  await agent.ok('down');
+  writeFileSync(file, readFileSync(file, 'latin1').replace('{"j"', '\0"j"'), 'latin1');
+  const { code, stderr } = await agent.run(['history']);
+  expect(code).toBe(78);
+  expect(stderr).toContain(`A line of the history ${file} is damaged`);
+}, 120_000);
+
+describe('a home', () => {
+  it('that was copied while it ran serves nothing while the original is there; moved, it goes on', async () => {
+    await agent.submit(HELD);
+    const copy = `${agent.home}-copy`;
+    cpSync(agent.home, copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+    const refused = await agent.run(['q'], { env: { GRYPHUS_HOME: copy } });
+    expect(refused.stderr).toContain(`${copy}/state is a copy of ${state()}, which is still there`);
+    expect(refused.code).toBe(1);
+    expect(await clusters()).toEqual([1]);
+    await agent.ok('down');
+    const moved = `${agent.home}-moved`;
+    renameSync(agent.home, moved);
+    const env = { GRYPHUS_HOME: moved };
+    expect((await agent.run(['q', '--json'], { env })).stdout).toContain('"ClusterId": 1');
+    await agent.run(['down'], { env });
+    renameSync(moved, agent.home);
+  }, 120_000);
+
+  it.skipIf(process.getuid?.() !== 0)(
+    'on a file system of two machines is used by one at a time, and the other is told',
+    async () => {
+      await agent.submit(HELD);
+      const boot = agent.file('boot', '11111111-2222-3333-4444-555555555555\n');
+      /** As on another machine: another host name, another boot. */
+      const elsewhere = (...words: string[]) =>
+        new Promise<{ code: number | null; said: string }>((resolve) => {
+          const script = 'hostname elsewhere && mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';
+          const args = ['--uts', '--mount', 'sh', '-c', script, boot, process.execPath, CLI, ...words];
+          const child = spawn('unshare', args, { env: agent.env, cwd: agent.work, stdio: ['ignore', 'pipe', 'pipe'] });
+          let said = '';
+          for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (said += text));
+          child.once('close', (code) => resolve({ code, said }));
+        });
+      const refused = await elsewhere('q');
+      expect(refused.said).toContain(`The state directory ${state()} is in use on host ${hostname()}.`);
+      expect(refused.code).toBe(75);
+      await agent.ok('down');
+      const taken = await elsewhere('q', '--json');
+      expect(taken.said).toContain('"ClusterId": 1');
+      const back = await agent.run(['q']);
+      expect(back.stderr).toContain('is in use on host elsewhere.');
+      await elsewhere('down');
+      await until('the directory to be free', async () => (await agent.run(['q'])).code === 0 || undefined);
+    },
+    180_000,
+  );
+});
