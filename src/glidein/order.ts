@@ -108,7 +108,13 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
   const remote = nativeFor('gryphus-remote-io', node, repository);
   writeWhole(
     join(dir, 'need'),
-    need(settings, order, { node, worker: worker.sha256, helper: helper?.sha256 ?? '', remote: remote?.sha256 ?? '', made: now() }),
+    need(settings, order, {
+      node,
+      worker: worker.sha256,
+      helper: helper?.sha256 ?? '',
+      remote: remote?.sha256 ?? '',
+      made: now(),
+    }),
   );
   const at = (path: string): string => relative(paths.stateDir, path);
   const text = description(order, id, {
