@@ -30,6 +30,7 @@ export const SIDEBAR = [
       { text: 'Parallel jobs', link: '/docs/parallel' },
       { text: 'DAGs', link: '/docs/dag' },
       { text: 'Checkpoints', link: '/docs/checkpoints' },
+      { text: 'Remote I/O', link: '/docs/remote-io' },
       { text: 'Chirp', link: '/docs/chirp' },
       { text: 'URLs as inputs and outputs', link: '/docs/urls' },
       { text: 'ClassAds', link: '/docs/classad' },

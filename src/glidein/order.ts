@@ -104,16 +104,23 @@ export async function orderGlideins(world: OrderWorld, order: GlideinOrder): Pro
     writeWhole(join(dir, `pilot-${proc}.json`), JSON.stringify(config));
   }
   const worker = carried(repository, 'worker.mjs', new URL('../worker.mjs', import.meta.url));
-  const helper = helperFor(node, repository);
+  const helper = nativeFor('gryphus-helper', node, repository);
+  const remote = nativeFor('gryphus-remote-io', node, repository);
   writeWhole(
     join(dir, 'need'),
-    need(settings, order, { node, worker: worker.sha256, helper: helper?.sha256 ?? '', made: now() }),
+    need(settings, order, {
+      node,
+      worker: worker.sha256,
+      helper: helper?.sha256 ?? '',
+      remote: remote?.sha256 ?? '',
+      made: now(),
+    }),
   );
   const at = (path: string): string => relative(paths.stateDir, path);
   const text = description(order, id, {
     pilot: at(carried(repository, 'pilot.sh', new URL('pilot.sh', import.meta.url)).path),
     worker: at(worker.path),
-    ...(helper && { helper: at(helper.path) }),
+    helpers: [helper, remote].flatMap((one) => (one ? [at(one.path)] : [])),
     node: at(node.path),
     dir: at(dir),
   });
@@ -163,15 +170,16 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
   return { ...config, endsAt: '@ENDS@' };
 }
 
-/** `worker` and `helper`: their SHA-256, '' if there is none. */
+/** `worker`, `helper` and `remote`: their SHA-256, '' if there is none. */
 interface Sent {
   readonly node: NodeBinary;
   readonly worker: string;
   readonly helper: string;
+  readonly remote: string;
   readonly made: number;
 }
 
-function need(settings: Settings, order: GlideinOrder, { node, worker, helper, made }: Sent): string {
+function need(settings: Settings, order: GlideinOrder, { node, worker, helper, remote, made }: Sent): string {
   return Object.entries({
     'disk-kb': Math.floor(settings['glidein.disk'] / 1024),
     'memory-kb': order.memoryMb === undefined ? NODE_MEMORY_KB : NODE_MEMORY_KB + order.memoryMb * 512,
@@ -180,6 +188,7 @@ function need(settings: Settings, order: GlideinOrder, { node, worker, helper, m
     'node-sha256': node.sha256,
     'worker-sha256': worker,
     'helper-sha256': helper,
+    'remote-io-sha256': remote,
     made: Math.floor(made),
     walltime: Math.floor(order.walltime),
     scratch: order.site.glidein.scratch,
@@ -191,7 +200,7 @@ function need(settings: Settings, order: GlideinOrder, { node, worker, helper, m
 interface Files {
   readonly pilot: string;
   readonly worker: string;
-  readonly helper?: string;
+  readonly helpers: readonly string[];
   readonly node: string;
   readonly dir: string;
 }
@@ -204,7 +213,7 @@ function description(order: GlideinOrder, id: string, files: Files): string {
     `grid_resource = batch ${site.batch} ${site.name}`,
     `executable = ${files.pilot}`,
     'arguments = pilot-$(ProcId).json',
-    `transfer_input_files = ${[files.node, files.worker, ...(files.helper === undefined ? [] : [files.helper])].join(', ')}, ${files.dir}/need, ${files.dir}/pilot-$(ProcId).json`,
+    `transfer_input_files = ${[files.node, files.worker, ...files.helpers].join(', ')}, ${files.dir}/need, ${files.dir}/pilot-$(ProcId).json`,
     'transfer_output_files = ""',
     'should_transfer_files = YES',
     `output = ${files.dir}/out-$(ProcId)`,
@@ -221,10 +230,10 @@ function description(order: GlideinOrder, id: string, files: Files): string {
   ].join('\n');
 }
 
-/** What checkpoints jobs, if it was built, for the nodes that can run it. */
-function helperFor(node: NodeBinary, repository: string): ReturnType<typeof carried> | undefined {
-  const from = new URL('../native/gryphus-helper', import.meta.url);
-  return node.arch === 'x64' && existsSync(from) ? carried(repository, 'gryphus-helper', from) : undefined;
+/** A program of native/, if it was built, for the nodes that can run it. */
+function nativeFor(name: string, node: NodeBinary, repository: string): ReturnType<typeof carried> | undefined {
+  const from = new URL(`../native/${name}`, import.meta.url);
+  return node.arch === 'x64' && existsSync(from) ? carried(repository, name, from) : undefined;
 }
 
 /**

@@ -4,7 +4,8 @@
 # CONFIG  the worker's configuration in this directory (JSON, 0600), in which "@ENDS@" is filled in here; next to it
 #         `node` and `worker.mjs`, and `need`, lines of `NAME VALUE`: disk-kb, memory-kb, glibc, arch, made, walltime,
 #         scratch (a directory, or $NAME of a variable that holds it), node-sha256, worker-sha256,
-#         and helper-sha256 if there is `gryphus-helper`, which checkpoints jobs.
+#         and helper-sha256 and remote-io-sha256 if there are `gryphus-helper`, which checkpoints jobs, and
+#         `gryphus-remote-io`, by which they reach files at home.
 # Exit status: the worker's own, or 65 if this node cannot run it. Standard error says why, in a line `pilot: …`.
 set -u
 umask 077
@@ -17,7 +18,7 @@ no() {
   exit 65
 }
 
-disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch='' node_sha256='' worker_sha256='' helper_sha256=''
+disk_kb=0 memory_kb=0 glibc='' arch='' made=0 walltime=0 scratch='' node_sha256='' worker_sha256='' helper_sha256='' remote_sha256=''
 while read -r name value; do
   case $name in
     disk-kb) disk_kb=$value ;;
@@ -30,6 +31,7 @@ while read -r name value; do
     node-sha256) node_sha256=$value ;;
     worker-sha256) worker_sha256=$value ;;
     helper-sha256) helper_sha256=$value ;;
+    remote-io-sha256) remote_sha256=$value ;;
   esac
 done <need || no 'its list of needs is missing.'
 
@@ -118,6 +120,11 @@ whole worker.mjs "$worker_sha256"
 if [ -n "$helper_sha256" ]; then
   whole gryphus-helper "$helper_sha256"
   chmod u+x gryphus-helper 2>/dev/null
+fi
+# The same for what answers jobs' calls about files at home.
+if [ -n "$remote_sha256" ]; then
+  whole gryphus-remote-io "$remote_sha256"
+  chmod u+x gryphus-remote-io 2>/dev/null
 fi
 
 # If it does not run, its own error message is the best explanation.

@@ -51,7 +51,11 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const outputDirectory = readString(ad, 'OutputDirectory');
   const places = [outputs, outputDestination, outputDirectory];
   const namesFiles =
-    savesItself(ad) || wantsCheckpoint(ad) || wantsRemoteIo(ad) || inputs.length > 0 || places.some((one) => one !== undefined);
+    savesItself(ad) ||
+    wantsCheckpoint(ad) ||
+    wantsRemoteIo(ad) ||
+    inputs.length > 0 ||
+    places.some((one) => one !== undefined);
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
     const path = readString(ad, name);

@@ -28,7 +28,12 @@ export function at(call: Call, follow: boolean, work: (place: Place) => Answer):
 }
 
 /** Opens a regular file. Others could block, or be devices. */
-export function opened(call: Call, flags: number, mode: number | undefined, work: (file: FileHandle) => Answer): Answer {
+export function opened(
+  call: Call,
+  flags: number,
+  mode: number | undefined,
+  work: (file: FileHandle) => Answer,
+): Answer {
   return at(call, true, async ({ path }) => {
     const found = await lstat(path).catch((thrown: unknown) => {
       if (codeOf(thrown) === 'ENOENT') return undefined;

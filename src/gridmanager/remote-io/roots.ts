@@ -29,13 +29,17 @@ export function rootFor(path: string, roots: readonly Root[]): Root {
   let found: Root | undefined;
   for (const root of roots) {
     const base = root.path === '/' ? '' : root.path;
-    if ((path === root.path || path.startsWith(`${base}/`)) && root.path.length > (found?.path.length ?? 0)) found = root;
+    if ((path === root.path || path.startsWith(`${base}/`)) && root.path.length > (found?.path.length ?? 0))
+      found = root;
   }
   if (!found) throw new SystemError('EACCES');
   return found;
 }
 
-export function boundsOf({ path }: Root, { isClosed: closed, isAnchor }: Pick<Secrets, 'isClosed' | 'isAnchor'>): Bounds {
+export function boundsOf(
+  { path }: Root,
+  { isClosed: closed, isAnchor }: Pick<Secrets, 'isClosed' | 'isAnchor'>,
+): Bounds {
   return { root: path, isClosed: closed, isAnchor };
 }
 

@@ -126,6 +126,18 @@ function runtimeMissing({ texts }: Autocluster, worker: Worker): string | undefi
   return undefined;
 }
 
+/** Why the worker cannot move the job, or answer its calls about files at home, if its requirements want that. */
+function helperMissing({ texts }: Autocluster, worker: Worker): string | undefined {
+  const source = inAd(worker.texts);
+  const wants = (name: string) => texts['Requirements']?.includes(`TARGET.${name}`) === true;
+  const lacks = (name: string, what: string): string | undefined => {
+    if (!wants(name) || worker.texts[name] === 'true') return undefined;
+    const message = readString(source, `${name}Reason`);
+    return `${what} there${message === undefined ? '' : ` (${message.replace(/\.$/, '')})`}`;
+  };
+  return lacks('HasRemoteIO', 'no remote I/O') ?? lacks('HasCheckpoint', 'no checkpoints');
+}
+
 function timeLeft({ texts }: Worker): number {
   return Number(texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
 }
@@ -147,6 +159,8 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   if (never !== undefined) return `too small: the job requests ${never}`;
   const contained = runtimeMissing(kind, worker);
   if (contained !== undefined) return contained;
+  const helped = helperMissing(kind, worker);
+  if (helped !== undefined) return helped;
   const matchmaker = new Matchmaker();
   // Considering its full size: resources in use are reported separately.
   const machine = offerAd(worker.ad, worker.size);

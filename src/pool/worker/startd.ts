@@ -231,11 +231,7 @@ export class Startd {
     const { containers, groups } = this.#options;
     try {
       const equipped = equip(run, this.#cache, this.#options);
-      const placed = withRemoteIo(
-        run,
-        checkpointed(run, equipped, this.#options.checkpoints),
-        this.#options.remoteIo,
-      );
+      const placed = withRemoteIo(run, checkpointed(run, equipped, this.#options.checkpoints), this.#options.remoteIo);
       run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');
