@@ -5,11 +5,12 @@ type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant
 
 /**
  * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work, `jm`: the
- * client around each exchange with a site, `restore` after each step of a restored backup, `worker` and `central-manager`: the pool around each promise. The site's
- * half has its own (src/jobmanager/crash-points.ts).
+ * client around each exchange with a site, `restore` after each step of a restored backup, `worker` and `central-manager`: the pool around each promise, `checkpoint`: the way of a job's image from and to a worker. The site's
+ * half has its own (src/jobmanager/crash-points.ts), and so has gryphus-helper (`crash_point` in native/).
  */
 export type CrashPoint =
   | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
+  | `checkpoint.${'before-save' | 'saved' | 'taken' | 'kept' | 'sent' | 'before-restore'}`
   | `jm.${'before' | 'after'}-${JobManagerStep}`
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`

@@ -62,6 +62,8 @@ export class Run {
   save: ((kill: boolean) => Promise<string | undefined>) | undefined;
   /** While its image is being written. */
   saving: Promise<void> | undefined;
+  /** The helper was killed while it wrote an image. */
+  brokenSave = false;
   /** The CheckpointPlatform of the image that it left. */
   saved: string | undefined;
   /** Why it could not be restored from its image. */
