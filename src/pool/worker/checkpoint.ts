@@ -51,9 +51,9 @@ export function equipToSave(run: Run, helper: CheckpointHelper | undefined): voi
 /** Looks for what a run that has ended saved, or was to go on from. */
 export function takeCheckpoint(run: Run, helper: CheckpointHelper | undefined): void {
   if (isRestorerKilled(run)) run.decided ??= evicted('gryphus-helper, which restored it, was killed', 'policy');
-  const { how } = run.decided ?? {};
-  const evicted = how?.kind === 'by-site' && how.cause === 'preempted';
-  if (evicted && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
+  const how = run.decided?.how;
+  const mayGoOn = how?.kind === 'by-site' && how.cause === 'preempted';
+  if (mayGoOn && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
   if (!run.decided) run.unrestored = unrestored(run);
 }
 
