@@ -42,7 +42,7 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
  */
 type Unused =
   // Walked by test/pool/checkpoint-crashes-slow.test.ts.
-  | `checkpoint.${string}` |
+  | `checkpoint.${string}`
   // The pool is covered separately (test/pool).
   | `worker.${string}`
   // test/agent/backup.test.ts.
