@@ -104,6 +104,7 @@ static void ask_process(struct found_process *process, struct told *told) {
     trace_call(traced, pid, SYS_getitimer, (uint64_t)which, (uint64_t)scratch, 0, 0, 0, 0);
     trace_read(traced, (uint64_t)scratch, &is->timers[which], sizeof *is->timers);
   }
+  crash_point("helper.asking");
   is->layout = process->stat.layout;
   is->layout.brk = (uint64_t)trace_call(traced, pid, SYS_brk, 0, 0, 0, 0, 0, 0);
   trace_set_mask(pid, mask);
@@ -400,6 +401,7 @@ uint64_t dump_job(const struct request *request) {
   before_failing = writer_abandon;
   struct job *job = current = collect(request, true);
   if (job->reason_count > 0) fail("%s", job->reasons[0]);
+  crash_point("helper.stopped");
   struct told *told = allocate(job->process_count * sizeof *told);
   for (size_t i = 0; i < job->process_count; i++) {
     struct found_process *process = &job->processes[i];
@@ -408,15 +410,18 @@ uint64_t dump_job(const struct request *request) {
     told[i].xsaves = allocate(process->thread_count * sizeof *told[i].xsaves);
     ask_process(process, &told[i]);
   }
+  crash_point("helper.asked");
   uint64_t lengths[] = {stream_bytes(1), stream_bytes(2)};
   writer_open(request->to, request->base ? request->base : request->to);
   write_job(&told[0]);
   write_files(request);
   for (size_t i = 0; i < job->description_count; i++) write_description(&job->descriptions[i]);
   for (size_t i = 0; i < job->process_count; i++) write_process(&job->processes[i], &told[i]);
+  crash_point("helper.written");
   // What is in the image cannot change any more, while the disk takes its time.
   if (!request->kill) let_go(job);
   uint64_t bytes = writer_close(lengths[0], lengths[1]);
+  crash_point("helper.saved");
   // Nobody may see the first of them end.
   for (size_t i = job->process_count; request->kill && i-- > 0;) kill(job->processes[i].pid, SIGKILL);
   return bytes;

@@ -132,7 +132,12 @@ int main(int count, char **words) {
   if (strcmp(command, "inspect") == 0 && count == 3) return inspect(words[2]);
   if (strcmp(command, "inspect") == 0) usage();
   struct request request = options(words + 2, &from);
-  if (strcmp(command, "restore") == 0 && from) end_as(restore_job(from, &request));
+  if (strcmp(command, "restore") == 0 && from) {
+    int status = restore_job(from, &request);
+    // Else whoever reads the report knows that we were killed, and not the job.
+    if (request.report) dprintf(say_to, "ended\n");
+    end_as(status);
+  }
   if (request.pid <= 0) usage();
   if (strcmp(command, "check") == 0) return check(&request);
   if (strcmp(command, "dump") != 0 || !request.to) usage();

@@ -120,13 +120,16 @@ static pid_t outer_number(pid_t above, pid_t number) {
 static void rebuild_all(const struct restoring *restoring, pid_t child) {
   const struct image *image = restoring->image;
   wait_until_ready(restoring, child);
+  crash_point("restore.made");
   for (size_t i = 0; i < image->process_count; i++) {
     pid_t pid = restoring->exact ? outer_number(child, image->processes[i].process.pid) : child;
     if (pid == 0) fail("the process %d ended before it was restored", image->processes[i].process.pid);
     rebuild(restoring, i, pid);
   }
+  crash_point("restore.rebuilt");
   if (restoring->reports) dprintf(say_to, "restored\n");
   release();
+  crash_point("restore.released");
 }
 
 // What the job has open must end with the job.
@@ -166,6 +169,7 @@ int restore_job(const char *path, const struct request *request) {
   int directory = open(sandbox, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (directory < 0) fail_errno("the sandbox %s cannot be opened", sandbox);
   restore_files(restoring.image, directory, request->skip, request->skips);
+  crash_point("restore.placed");
   place_limits(&restoring);
   open_descriptions(&restoring, directory);
   close(directory);

@@ -18,6 +18,9 @@ extern jmp_buf *fail_instead;
 // Where the sentences go: a descriptor.
 extern int say_to;
 
+// Ends this process as a power failure would, if the file that GRYPHUS_CRASH_FILE names has this word in it: for tests.
+void crash_point(const char *name);
+
 // Memory, or the end.
 void *allocate(size_t bytes);
 void *grown(void *memory, size_t count, size_t size);

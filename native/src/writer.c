@@ -143,7 +143,9 @@ uint64_t writer_close(uint64_t stdout_bytes, uint64_t stderr_bytes) {
   out.file = -1;
   // Its bases are there before it is, and go after it has come.
   name_bases(out.path, &out.bases);
+  crash_point("helper.based");
   if (rename(out.fresh, out.path)) fail_errno("the image %s cannot be named", out.path);
+  crash_point("helper.named");
   sync_directory();
   drop_bases(out.path, &out.bases);
   return out.end + out.held;

@@ -201,7 +201,9 @@ async function settle(
     let bytes = 0;
     if (saved) {
       await checkpoints.keep(job.id, job.attempt, came);
+      crashPoint('checkpoint.kept');
       await sendCheckpoint(ctx, job);
+      crashPoint('checkpoint.sent');
     }
     const made = new Set<string>();
     const placements: Placement[] = [];

@@ -5,13 +5,15 @@ type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant
 
 /**
  * Every named point in our own processes where a crash matters. `gm`: the GridManager around each work; `jm`: the
- * client around each exchange with a site; `restore`: after each step of a restored backup; `queue`: around the step
- * that carries an older state over; `worker` and `central-manager`: the pool around each promise; `flock` and
- * `flock-lender`: a gateway that borrows, and one that lends. The site's half has its own
- * (src/jobmanager/crash-points.ts).
+ * client around each exchange with a site; `checkpoint`: the way of a job's image from and to a worker; `restore`: after
+ * each step of a restored backup; `queue`: around the step that carries an older state over; `worker` and
+ * `central-manager`: the pool around each promise; `flock` and `flock-lender`: a gateway that borrows, and one that
+ * lends. The site's half has its own (src/jobmanager/crash-points.ts), and so has gryphus-helper (`crash_point` in
+ * native/).
  */
 export type CrashPoint =
   | `gm.${'before' | 'after' | 'saved'}-${GridManagerStep}`
+  | `checkpoint.${'before-save' | 'saved' | 'taken' | 'kept' | 'sent' | 'before-restore'}`
   | `jm.${'before' | 'after'}-${JobManagerStep}`
   | `worker.${'before-record' | 'saved-record' | 'before-start' | 'after-start' | 'before-stop' | 'before-end' | 'after-end'}`
   | `queue.${'carrying' | 'carried-over' | 'noted'}`

@@ -41,6 +41,8 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
  * (flood.test.ts), and of proxies (delegation-ssh.test.ts).
  */
 type Unused =
+  // Walked by test/pool/checkpoint-crashes-slow.test.ts.
+  | `checkpoint.${string}`
   // The pool is covered separately (test/pool).
   | `worker.${string}`
   // test/agent/backup.test.ts.

@@ -7,15 +7,16 @@ import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
 import { idsOf, imageIn, linkImage, readImageHeader } from '../../staging/image.ts';
 import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
 import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
+import { crashPoint } from '../../util/crash-point.ts';
 import { processIdentity } from '../../util/process-identity.ts';
-import { readBoolean } from '../../job/values.ts';
 import type { RunSpec } from '../wire/wire.ts';
 import { AD_FILES, CHIRP_CONFIG } from './ad-files.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import type { PlacedJob } from './job-script.ts';
 import { keepsRecord } from './last-of.ts';
-import { jobAdOf } from './job-ad-of.ts';
 import type { Run } from './run.ts';
+import { evicted } from './stopping.ts';
+import { wantsCheckpoint } from './wants-checkpoint.ts';
 
 /** Names in a sandbox that belong to the attempt, not to the job. */
 const OURS = [CHECKPOINT_IMAGE, CHIRP_CONFIG, ...Object.values(AD_FILES)];
@@ -35,15 +36,12 @@ const sentIn = (dir: AttemptDir) => join(dir.work, CHECKPOINT_IMAGE);
 /** Written by the helper: the job was restored, or why it was not. */
 const reportOf = (dir: AttemptDir) => join(dir.path, 'restored');
 
+/** What the helper was doing may have ended the job with it. */
+const KILLED = 'gryphus-helper was killed';
+const KILL = 9;
+
 /** How a checkpoint went: `undefined`, or why there is none. */
 type Trouble = string | undefined;
-
-/** Whether its submit file says `want_checkpoint = true`. */
-export function wantsCheckpoint(run: Run): boolean {
-  if (!run.sandboxed) return false;
-  const ad = jobAdOf(run);
-  return readBoolean({ get: (name) => ad[name] ?? undefined }, 'WantCheckpoint') === true;
-}
 
 /** From now on it can be checkpointed. A run that shares its place with others cannot. */
 export function equipToSave(run: Run, helper: CheckpointHelper | undefined): void {
@@ -52,9 +50,10 @@ export function equipToSave(run: Run, helper: CheckpointHelper | undefined): voi
 
 /** Looks for what a run that has ended saved, or was to go on from. */
 export function takeCheckpoint(run: Run, helper: CheckpointHelper | undefined): void {
-  const { how } = run.decided ?? {};
-  const evicted = how?.kind === 'by-site' && how.cause === 'preempted';
-  if (evicted && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
+  if (isRestorerKilled(run)) run.decided ??= evicted('gryphus-helper, which restored it, was killed', 'policy');
+  const how = run.decided?.how;
+  const mayGoOn = how?.kind === 'by-site' && how.cause === 'preempted';
+  if (mayGoOn && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
   if (!run.decided) run.unrestored = unrestored(run);
 }
 
@@ -65,6 +64,7 @@ async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean
   if (!(dir instanceof AttemptDir) || !shell) return 'it has no directory of its own';
   if (record.spec.container) return 'it runs in a container';
   if (record.user) return 'it runs under an account of its own';
+  crashPoint('checkpoint.before-save');
   mkdirSync(join(dir.path, 'saved'), { recursive: true, mode: 0o700 });
   // The first is based on what it went on from, the others on the one before.
   const base = !existsSync(imageOf(dir)) && existsSync(baseIn(dir)) ? ['--base', baseIn(dir)] : [];
@@ -91,7 +91,12 @@ async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean
       ...OURS.flatMap((name) => ['--skip', name]),
       ...(kill ? ['--kill'] : []),
     ]);
-    if (trouble === undefined) return undefined;
+    if (trouble === undefined) {
+      crashPoint('checkpoint.saved');
+      return undefined;
+    }
+    if (trouble === KILLED) run.brokenSave = true;
+    if (run.brokenSave) break;
   }
   return trouble;
 }
@@ -99,7 +104,7 @@ async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean
 function helped(program: string, args: readonly string[]): Promise<Trouble> {
   return new Promise((resolve) =>
     execFile(program, args, { encoding: 'utf8' }, (error, _, stderr) =>
-      resolve(error === null ? undefined : sentence(stderr) || error.message),
+      resolve(error === null ? undefined : error.signal ? KILLED : sentence(stderr) || error.message),
     ),
   );
 }
@@ -116,6 +121,7 @@ function takeImage({ dir }: Run): boolean {
   // Home has what it sent.
   const known: ReadonlySet<string> = existsSync(baseIn(dir)) ? idsOf(baseIn(dir)) : new Set<string>();
   linkImage(imageOf(dir), imageIn(sentIn(dir)), known);
+  crashPoint('checkpoint.taken');
   return true;
 }
 
@@ -136,6 +142,7 @@ export function checkpointed(run: Run, placed: PlacedJob, helper: CheckpointHelp
     throw new GryphusError('output-missing', 'its worker has no working gryphus-helper to restore its checkpoint');
   if (program === undefined || !(dir instanceof AttemptDir)) return placed;
   if (isRestored(record.spec)) {
+    crashPoint('checkpoint.before-restore');
     if (existsSync(sentIn(dir))) renameSync(sentIn(dir), join(dir.path, 'base'));
     const from = ['restore', '--from', baseIn(dir), '--sandbox', dir.work];
     const command = [
@@ -151,6 +158,22 @@ export function checkpointed(run: Run, placed: PlacedJob, helper: CheckpointHelp
   }
   if (!wantsCheckpoint(run)) return placed;
   return { ...placed, command: [program, 'run', placed.program, ...record.spec.args] };
+}
+
+/** Whether the helper that restored an attempt, and waits for its end, was killed: its job with it. */
+function isRestorerKilled({ dir, record }: Run): boolean {
+  const how = dir.exit()?.how;
+  if (!(dir instanceof AttemptDir) || !isRestored(record.spec) || how?.kind !== 'signaled' || how.signal !== KILL)
+    return false;
+  return !reportIn(dir).split('\n').includes('ended');
+}
+
+function reportIn(dir: AttemptDir): string {
+  try {
+    return readFileSync(reportOf(dir), 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 /** Why an attempt that has ended was never restored; `undefined` if it was, or had nothing to be restored from. */

@@ -70,6 +70,8 @@ export class Run {
   saving: Promise<void> | undefined;
   /** The files of a job that ran under a subordinate user id are the worker's again. */
   isBack = false;
+  /** The helper was killed while it wrote an image. */
+  brokenSave = false;
   /** The CheckpointPlatform of the image that it left. */
   saved: string | undefined;
   /** Why it could not be restored from its image. */

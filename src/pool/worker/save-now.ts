@@ -1,8 +1,9 @@
 import { readString } from '../../job/values.ts';
-import { wantsCheckpoint } from './checkpoint.ts';
 import { jobAdOf } from './job-ad-of.ts';
 import type { Run } from './run.ts';
 import type { StartdOptions } from './startd-options.ts';
+import { evicted, stopNow } from './stopping.ts';
+import { wantsCheckpoint } from './wants-checkpoint.ts';
 
 /** HTCondor's signal for a job that asks to be told when to checkpoint (WantCheckpointSignal, CheckpointSig). */
 const CHECKPOINT_SIGNAL = 'SIGUSR2';
@@ -16,6 +17,8 @@ export function saveNow(run: Run, by: 'user' | 'policy', { chirp }: Pick<StartdO
     // What cannot be checkpointed now goes on: the next time will come.
     const saving = run.save(false).then((trouble) => {
       if (run.saving === saving) run.saving = undefined;
+      // Whether it lives or not, it is not what it was.
+      if (run.brokenSave) return stopNow(run, evicted(`its checkpoint was broken off: ${trouble}`, 'policy'));
       if (trouble === undefined) return chirp?.tell(run, 'checkpointed', [], milliseconds(run));
       return by === 'user' ? chirp?.tell(run, 'not_checkpointed', [trouble], []) : undefined;
     });

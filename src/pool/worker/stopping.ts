@@ -2,9 +2,9 @@ import { GryphusError } from '../../errors.ts';
 import type { Ending, PreemptedBy } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
-import { wantsCheckpoint } from './checkpoint.ts';
 import { halt } from './halt.ts';
 import type { Run } from './run.ts';
+import { wantsCheckpoint } from './wants-checkpoint.ts';
 
 const GRACE_SECONDS = 10;
 
