@@ -42,7 +42,7 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
  */
 type Unused =
   // The pool is covered separately (test/pool).
-  | `worker.${string}`
+  | `worker.${string}` | `flock.${string}` | `flock-lender.${string}`
   // test/agent/backup.test.ts.
   | `restore.${string}`
   | `central-manager.${string}`
