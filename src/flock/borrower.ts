@@ -332,7 +332,7 @@ export class Borrower {
    * Our central manager has not heard from a worker of ours for so many seconds, and may soon give its jobs to others:
    * they are ended before that.
    */
-  unheard(worker: string, seconds: number): void {
+  cutOff(worker: string, seconds: number): void {
     for (const one of this.#jobs.values()) {
       const { job, phase, cancelling } = one;
       if (job.worker !== worker || phase !== 'committed' || cancelling || seconds < job.lease / 2) continue;

@@ -296,7 +296,7 @@ export class Gateway {
       this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
       if (state.bench.left > 0) state.link.cut('it is benched');
     }
-    for (const [worker, silence] of this.#shown.silences()) this.#borrower.unheard(worker, silence);
+    for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
     if (this.#borrowedJournal.size > LARGE && this.#borrowedJournal.idle)

@@ -272,8 +272,8 @@ export class Lender {
     const known = new Set(reports.map(({ key }) => key));
     for (const lent of this.#jobs.values())
       if (lent.phase === 'committed' && !lent.end && !known.has(lent.request.key)) this.#give(lent);
-    const strays = [...known].filter((key) => this.#jobs.get(key)?.phase !== 'committed');
-    const left = [...new Set([...strays, ...this.#forgetting])];
+    const unasked = [...known].filter((key) => this.#jobs.get(key)?.phase !== 'committed');
+    const left = [...new Set([...unasked, ...this.#forgetting])];
     if (left.length > 0)
       this.#ports.pool.forget(left, () => {
         for (const key of left) this.#forgetting.delete(key);

@@ -42,7 +42,10 @@ export const HERE: Readonly<Record<Exclude<CrashPoint, Unused>, 'run' | 'remove'
  */
 type Unused =
   // The pool is covered separately (test/pool).
-  | `worker.${string}` | `flock.${string}` | `flock-lender.${string}`
+  | `worker.${string}`
+  // test/flock.
+  | `flock.${string}`
+  | `flock-lender.${string}`
   // test/agent/backup.test.ts.
   | `restore.${string}`
   | `central-manager.${string}`

@@ -70,7 +70,13 @@ describe('an agreement', () => {
 });
 
 describe('what is lent', () => {
-  const state: LendingState = { lent: 0, idle: 10, borrowed: 0, ahead: 0, now: new Date(2026, 0, 7, 3, 0).getTime() / 1000 };
+  const state: LendingState = {
+    lent: 0,
+    idle: 10,
+    borrowed: 0,
+    ahead: 0,
+    now: new Date(2026, 0, 7, 3, 0).getTime() / 1000,
+  };
 
   it.each([
     ['from = true', {}, 8],
@@ -101,7 +107,12 @@ describe('what is lent', () => {
     ['requirements = "TARGET.RequestMemory > MY.Memory"', 'requirements'],
     ['requirements = "TARGET.Nothing"', 'requirements'],
   ])('to a job by %j is refused by %j', async (text, clause) => {
-    const job = { user: 'ann', ad: { RequestMemory: '10' }, size: { cpus: 1, memoryMb: 10, diskKb: 1, gpus: 0 }, inputBytes: 6 };
+    const job = {
+      user: 'ann',
+      ad: { RequestMemory: '10' },
+      size: { cpus: 1, memoryMb: 10, diskKb: 1, gpus: 0 },
+      inputBytes: 6,
+    };
     expect(jobRefusal(await load(text), job, [{ Memory: '20' }], 0)?.clause).toBe(clause);
   });
 });

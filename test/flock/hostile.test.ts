@@ -12,7 +12,13 @@ import type { RunSpec } from '../../src/pool/wire/wire.ts';
 import { pair } from '../pool/wire-pair.ts';
 
 const AGREEMENT: Agreement = { ...presets(AGREEMENT_KEYS), name: 'p', keyFile: '/k', from: true };
-const SPEC: RunSpec = { executable: { kind: 'there', path: '/bin/true' }, args: [], env: {}, inputs: [], joinStderr: false };
+const SPEC: RunSpec = {
+  executable: { kind: 'there', path: '/bin/true' },
+  args: [],
+  env: {},
+  inputs: [],
+  joinStderr: false,
+};
 const BLOB = { sha256: 'a'.repeat(64), bytes: 3, path: '' };
 
 function asked(more: Partial<Of<'prepare'>> = {}): Of<'prepare'> {
@@ -65,9 +71,36 @@ describe('a request of a partner', () => {
     ['a quoted user', { user: 'a" || "' }, 'user'],
     ['no cores', { size: { cpus: 0, memoryMb: 1, diskKb: 1, gpus: 0 } }, 'job'],
     ['half a core', { size: { cpus: 0.5, memoryMb: 1, diskKb: 1, gpus: 0 } }, 'job'],
-    ['a file of ours as an input', { spec: { ...SPEC, inputs: [{ kind: 'file', name: 'x', file: { kind: 'there', path: '/etc/shadow' }, executable: false }] } }, 'job'],
-    ['a URL as an input', { spec: { ...SPEC, inputs: [{ kind: 'file', name: 'x', file: { kind: 'url', url: 'http://10.0.0.1/' }, executable: false }] } }, 'job'],
-    ['an input above its directory', { spec: { ...SPEC, inputs: [{ kind: 'file', name: '../x', file: { kind: 'blob', blob: BLOB }, executable: false }] } }, 'job'],
+    [
+      'a file of ours as an input',
+      {
+        spec: {
+          ...SPEC,
+          inputs: [{ kind: 'file', name: 'x', file: { kind: 'there', path: '/etc/shadow' }, executable: false }],
+        },
+      },
+      'job',
+    ],
+    [
+      'a URL as an input',
+      {
+        spec: {
+          ...SPEC,
+          inputs: [{ kind: 'file', name: 'x', file: { kind: 'url', url: 'http://10.0.0.1/' }, executable: false }],
+        },
+      },
+      'job',
+    ],
+    [
+      'an input above its directory',
+      {
+        spec: {
+          ...SPEC,
+          inputs: [{ kind: 'file', name: '../x', file: { kind: 'blob', blob: BLOB }, executable: false }],
+        },
+      },
+      'job',
+    ],
     ['a directory above', { spec: { ...SPEC, inputs: [{ kind: 'directory', name: 'a/../../x' }] } }, 'job'],
     ['our standard input', { spec: { ...SPEC, stdin: { kind: 'there', path: '/etc/shadow' } } }, 'job'],
     ['a relative program', { spec: { ...SPEC, executable: { kind: 'there', path: 'x' } } }, 'job'],
@@ -79,7 +112,17 @@ describe('a request of a partner', () => {
     ['many attributes', { ad: Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`A${i}`, '1'])) }, 'job'],
     ['an impossible attribute', { ad: { 'A B': '1' } }, 'job'],
     ['Requirements that change with time', { ad: { Requirements: 'time() > 0' } }, 'job'],
-    ['an input of two sizes', { spec: { ...SPEC, executable: { kind: 'blob', blob: BLOB }, stdin: { kind: 'blob', blob: { ...BLOB, bytes: 4 } } } }, 'job'],
+    [
+      'an input of two sizes',
+      {
+        spec: {
+          ...SPEC,
+          executable: { kind: 'blob', blob: BLOB },
+          stdin: { kind: 'blob', blob: { ...BLOB, bytes: 4 } },
+        },
+      },
+      'job',
+    ],
   ] as const)('with %s is refused', (_, more, clause) => {
     expect(clauseOf(more as Partial<Of<'prepare'>>)).toBe(clause);
   });
@@ -99,7 +142,14 @@ describe('a request of a partner', () => {
 describe('what a partner gets of a job', () => {
   it('has no path, mail address or proxy of ours', () => {
     const ad = outgoingAd(
-      { Iwd: '"/home/me"', UserLog: '"/home/me/l"', NotifyUser: '"me@x"', Kept: '1', Gone: '2', x509userproxy: '"/tmp/x"' },
+      {
+        Iwd: '"/home/me"',
+        UserLog: '"/home/me/l"',
+        NotifyUser: '"me@x"',
+        Kept: '1',
+        Gone: '2',
+        x509userproxy: '"/tmp/x"',
+      },
       { Gone: null, GryphusSecret: '1', Environment: '"A=secret"' },
     );
     expect(ad).toEqual({ Kept: '1' });
@@ -239,4 +289,3 @@ describe('limits', () => {
     expect(bench.left).toBe(60);
   });
 });
-

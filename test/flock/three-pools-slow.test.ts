@@ -186,7 +186,10 @@ describe.runIf(SLOW && canRun)('three pools of three Unix users', () => {
     await until('both machines to be lent', () => lent() === 2 || undefined);
     b.file('own.sub', 'executable = /bin/true\ntransfer_executable = false\nlog = own.log\nqueue\n');
     b.ok('submit', 'own.sub');
-    await until('its own job to end', () => readFileSync(join(b.work, 'own.log'), 'utf8').includes('\n005 (') || undefined);
+    await until(
+      'its own job to end',
+      () => readFileSync(join(b.work, 'own.log'), 'utf8').includes('\n005 (') || undefined,
+    );
     b.ok('flock', 'rm', 'a');
     await until('the link to be cut', () => {
       const [view] = JSON.parse(a.ok('flock', 'list', '--json')) as { status?: { connected: boolean } }[];
