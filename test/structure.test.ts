@@ -62,6 +62,9 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     // The pool as a site: what the rest of the agent sees.
     pool: 'job site config staging reverse-connection pool/wire pool/host',
     glidein: 'job classad config queue enqueue pool pool/wire pool/host',
+    // Other pools, by agreement: a gateway beside the pool.
+    flock:
+      'job classad site config queue staging reverse-connection pool pool/wire pool/host pool/worker pool/central-manager',
   },
 };
 
@@ -72,7 +75,7 @@ const DOORS: Readonly<Record<string, string>> = {
   'open-site': 'gram',
   gridmanager: 'pool pool/host pool/wire reverse-connection',
   scheduler: 'glidein pool pool/host',
-  client: 'credentials/myproxy glidein pool pool/host pool/owner pool/wire',
+  client: 'credentials/myproxy flock glidein pool pool/host pool/owner pool/wire',
   index: 'glidein pool/wire',
 };
 

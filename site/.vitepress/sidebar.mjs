@@ -44,6 +44,7 @@ export const SIDEBAR = [
       { text: "The machine's owner", link: '/docs/owner' },
       { text: 'User priorities', link: '/docs/priorities' },
       { text: 'Glideins', link: '/docs/glideins' },
+      { text: 'A flock of pools', link: '/docs/flock' },
       { text: 'The broker', link: '/docs/broker' },
       { text: 'GRAM, GSI, GridFTP', link: '/docs/grid' },
       { text: "Condor-G's figure 1", link: '/docs/condor-g-figure-1' },

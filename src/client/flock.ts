@@ -145,7 +145,11 @@ export class FlockClient {
         : { step: 'to', ok: true, message: `${status.offered} cores are offered` };
     if (agreement.from)
       yield status.lending
-        ? { step: 'from', ok: status.lending.clause === 'both-ways', message: `${status.lending.clause}: ${status.lending.message}` }
+        ? {
+            step: 'from',
+            ok: status.lending.clause === 'both-ways',
+            message: `${status.lending.clause}: ${status.lending.message}`,
+          }
         : { step: 'from', ok: true, message: 'machines of ours are lent' };
   }
 

@@ -67,6 +67,7 @@ async function load(): Promise<Config> {
         alarm: { description: 'Alarms: what needs your attention.' },
         classad: { description: 'The ClassAd language.' },
         pool: { description: 'This machine in the pool: on, off, and when its owner is away.' },
+        flock: { description: 'Other pools: machines lent and borrowed by agreement.' },
         compat: { description: 'Commands of other systems.' },
       },
       helpOptions: { flagSortOrder: 'none' as const },

@@ -17,7 +17,11 @@ export type StrangerWay = (typeof STRANGER_WAYS)[number];
 
 /** Every key of `flock/<name>.toml`: what two owners of pools agreed on. Once read, times are in seconds. */
 export const AGREEMENT_KEYS = {
-  url: entry(text, undefined, '`host:port` of their gateway (`flock.listen` there); without it, theirs connects to ours.'),
+  url: entry(
+    text,
+    undefined,
+    '`host:port` of their gateway (`flock.listen` there); without it, theirs connects to ours.',
+  ),
   via: entry(text, undefined, 'A host of your ssh configuration through which `url` is reached (`ssh -W`).'),
   key: entry(text, undefined, 'The file with the key that both sides have; default: `NAME.key` beside the agreement.'),
   to: entry(flag, false, 'Our jobs may run there (FLOCK_TO).'),
@@ -33,7 +37,11 @@ export const AGREEMENT_KEYS = {
   ),
   threshold: entry(integer(0), 0, 'So many idle cores stay ours: only what is idle beyond them is lent.'),
   max: entry(integer(0), 8, 'The most of our cores that their jobs hold at once.'),
-  hours: entry(expression, undefined, 'When we lend, an expression over ClockMin and ClockDay, such as `ClockMin < 480`.'),
+  hours: entry(
+    expression,
+    undefined,
+    'When we lend, an expression over ClockMin and ClockDay, such as `ClockMin < 480`.',
+  ),
   retirement: entry(duration, 0, 'A job of theirs runs at least this long before a job of ours takes its place.'),
   wait: entry(duration, 0, 'Jobs of ours wait this long for our own machines before they may go there.'),
   balance: entry(
@@ -49,7 +57,11 @@ export const AGREEMENT_KEYS = {
   ),
   network: entry(flag, false, 'Their jobs may use our network.'),
   max_input: entry(size, '1G', 'The most that the inputs of one job of theirs may take here.'),
-  max_result: entry(size, '10G', 'The most that the results of one job of ours may take, and that we accept from there.'),
+  max_result: entry(
+    size,
+    '10G',
+    'The most that the results of one job of ours may take, and that we accept from there.',
+  ),
 } as const;
 
 /** HTCondor's words for a flock, and what stands for them here. */
@@ -118,9 +130,13 @@ async function agreementOf(paths: Pick<Paths, 'configDir'>, name: string, source
   const { key, ...values } = readTable(AGREEMENT_KEYS, tree, source);
   if (values.url !== undefined) parseAddress(values.url, `${source.file}: url`);
   if (values.via !== undefined && !/^[A-Za-z0-9][\w.@:-]*$/.test(values.via))
-    throw new GryphusError('bad-config', `${source.file}, line ${lineOf(source.text, 'via') ?? '?'}: 'via' must be a host of ssh.`, {
-      suggestions: ['Write via = "user@host", or a Host of ~/.ssh/config.'],
-    });
+    throw new GryphusError(
+      'bad-config',
+      `${source.file}, line ${lineOf(source.text, 'via') ?? '?'}: 'via' must be a host of ssh.`,
+      {
+        suggestions: ['Write via = "user@host", or a Host of ~/.ssh/config.'],
+      },
+    );
   return { ...values, name, keyFile: keyPath(paths, name, key) };
 }
 
@@ -173,7 +189,8 @@ export function readFlockKey(file: string, paths: Pick<Paths, 'configDir'>): Flo
   const bad = (message: string, suggestion: string) =>
     new GryphusError('bad-config', `${file}: ${message}`, { suggestions: [suggestion] });
   const found = statSync(file, { throwIfNoEntry: false });
-  if (!found) throw bad('there is no such key.', 'Make one with `gryphus flock add NAME --new-key FILE`, or copy theirs.');
+  if (!found)
+    throw bad('there is no such key.', 'Make one with `gryphus flock add NAME --new-key FILE`, or copy theirs.');
   if ((found.mode & 0o077) !== 0) throw bad('others can read it.', `Run: chmod 600 '${file}'`);
   let value: unknown;
   try {

@@ -225,7 +225,11 @@ export class Borrower {
       case 'gone':
         if (committed && one.startedAt !== undefined)
           return this.#ports.fault(partner, `it says that ${key} never ran, which it had started`);
-        return this.#drop(one, `partner ${partner}: ${message.message}`, one.cancelling === 'remove' ? 'cancelled' : 'claim');
+        return this.#drop(
+          one,
+          `partner ${partner}: ${message.message}`,
+          one.cancelling === 'remove' ? 'cancelled' : 'claim',
+        );
       case 'unknown':
         if (committed) this.#end(one, { how: lost(`partner ${partner} has no record of it any more`) });
         return;
@@ -269,7 +273,10 @@ export class Borrower {
     const { key, partner } = one.job;
     crashPoint('flock.before-end');
     one.phase = 'ended';
-    one.ending = { ...ending, ...(one.startedAt === undefined || ending.startedAt !== undefined ? {} : { startedAt: one.startedAt }) };
+    one.ending = {
+      ...ending,
+      ...(one.startedAt === undefined || ending.startedAt !== undefined ? {} : { startedAt: one.startedAt }),
+    };
     this.#ports.journal.add({ r: 'e', key, ending: one.ending, ...(one.noFiles ? { noFiles: true } : {}) });
     this.#ports.changed(partner);
     this.#ports.journal.whenSaved(() => {
@@ -325,7 +332,7 @@ export class Borrower {
    * Our central manager has not heard from a worker of ours for so many seconds, and may soon give its jobs to others:
    * they are ended before that.
    */
-  unheard(worker: string, seconds: number): void {
+  cutOff(worker: string, seconds: number): void {
     for (const one of this.#jobs.values()) {
       const { job, phase, cancelling } = one;
       if (job.worker !== worker || phase !== 'committed' || cancelling || seconds < job.lease / 2) continue;
@@ -336,7 +343,10 @@ export class Borrower {
   }
 
   /** A piece of an input of a job that this partner has. Rejects for anything else. */
-  async piece(partner: string, ask: { key: AttemptKey; sha256: string; offset: number; bytes: number }): Promise<Buffer> {
+  async piece(
+    partner: string,
+    ask: { key: AttemptKey; sha256: string; offset: number; bytes: number },
+  ): Promise<Buffer> {
     const one = this.#jobs.get(ask.key);
     if (!one || one.job.partner !== partner || one.phase === 'ended') throw new Error('that job is not yours');
     const bytes = Math.min(ask.bytes, PIECE);

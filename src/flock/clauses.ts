@@ -30,7 +30,10 @@ export function lendable(agreement: Agreement, state: LendingState): { readonly 
   if (paused) return no('paused', 'the agreement is paused');
   if (hours !== undefined && !isOpen(hours, state.now)) return no('hours', `lending is open when ${hours}`);
   if (balance !== 'none' && state.ahead >= slack)
-    return no('balance', `they used ${state.ahead.toFixed(1)} core hours more than we did in a ${balance}; the slack is ${slack}`);
+    return no(
+      'balance',
+      `they used ${state.ahead.toFixed(1)} core hours more than we did in a ${balance}; the slack is ${slack}`,
+    );
   if (state.borrowed > 0) return no('both-ways', 'our own jobs run in other pools');
   if (state.lent >= max) return no('max', `their jobs hold ${state.lent} of at most ${max} cores`);
   const cores = Math.min(max - state.lent, state.idle - threshold);
@@ -59,7 +62,8 @@ export function jobRefusal(
   now: number,
 ): Refused | undefined {
   if (agreement.deny.includes(user)) return no('deny', `jobs of ${user} are not let in`);
-  if (agreement.users.length > 0 && !agreement.users.includes(user)) return no('users', `${user} is not among the users`);
+  if (agreement.users.length > 0 && !agreement.users.includes(user))
+    return no('users', `${user} is not among the users`);
   if (inputBytes > agreement.max_input)
     return no('max_input', `its inputs take ${inputBytes} bytes, of at most ${agreement.max_input}`);
   if (agreement.requirements !== undefined) {

@@ -125,7 +125,10 @@ export class FlockMemory {
 
   /** The partner has confirmed that it hears us. `secondsAgo`: when that was true. */
   confirmed(name: string, secondsAgo: number): void {
-    writeWhole(this.#file(name, 'heard'), JSON.stringify({ boot: bootOf(), uptime: Math.max(0, uptime() - secondsAgo) }));
+    writeWhole(
+      this.#file(name, 'heard'),
+      JSON.stringify({ boot: bootOf(), uptime: Math.max(0, uptime() - secondsAgo) }),
+    );
   }
 
   /** Seconds since then, through any number of processes; for ever if the machine was started since. */

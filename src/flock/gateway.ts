@@ -15,6 +15,7 @@ import { LendingClient } from './lending-client.ts';
 import { LentFiles } from './lent-files.ts';
 import { compactedLent, LENT_ENTRY, type LentEntry, recoverLent } from './lent-journal.ts';
 import { LendingRules } from './lending-rules.ts';
+import type { ForGateway } from './link.ts';
 import { PartnerState } from './partner.ts';
 import { ShownSlots } from './shown-slots.ts';
 import { partnerStatus } from './status.ts';
@@ -219,7 +220,7 @@ export class Gateway {
     void this.#lending.close();
   }
 
-  #take(state: PartnerState, message: FlockMessage, bytes: Buffer): void {
+  #take(state: PartnerState, message: ForGateway, bytes: Buffer): void {
     const { name } = state;
     switch (message.t) {
       case 'list':
@@ -248,8 +249,6 @@ export class Gateway {
       case 'ask':
         void this.#answer(state, message);
         return;
-      default:
-        throw new Error(`'${message.t}' was not expected`);
     }
   }
 
@@ -257,7 +256,8 @@ export class Gateway {
     const { id, key } = ask;
     const { name, link } = state;
     try {
-      if (ask.what === 'blob') return void link.send({ t: 'answer', id, ok: true }, await this.#borrower.piece(name, ask));
+      if (ask.what === 'blob')
+        return void link.send({ t: 'answer', id, ok: true }, await this.#borrower.piece(name, ask));
       if (this.#lender.get(key)?.partner !== name) throw new Error('there is no such job of yours');
       if (ask.what === 'read')
         return void link.send(
@@ -296,7 +296,7 @@ export class Gateway {
       this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
       if (state.bench.left > 0) state.link.cut('it is benched');
     }
-    for (const [worker, silence] of this.#shown.silences()) this.#borrower.unheard(worker, silence);
+    for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
     if (this.#borrowedJournal.size > LARGE && this.#borrowedJournal.idle)
@@ -344,7 +344,8 @@ export class Gateway {
     this.#meteredAt = at;
     const now = Date.now() / 1000;
     for (const { partner, startedAt, end, request } of this.#lender.jobs)
-      if (startedAt !== undefined && !end) this.#partners.get(partner)?.balance.add(now, seconds * request.size.cpus, 0);
+      if (startedAt !== undefined && !end)
+        this.#partners.get(partner)?.balance.add(now, seconds * request.size.cpus, 0);
     for (const { job, startedAt, phase } of this.#borrower.jobs)
       if (startedAt !== undefined && phase === 'committed')
         this.#partners.get(job.partner)?.balance.add(now, 0, seconds * job.size.cpus);

@@ -114,13 +114,13 @@ export class Lender {
     const known = this.#jobs.get(key);
     if (known && (known.partner !== partner || known.round !== round)) {
       if (known.partner === partner && known.round < round && known.phase !== 'committed') this.#forget([key]);
-      else return void this.#refuse(partner, asked, { clause: 'key', message: 'that key is in use here' });
+      else return this.#refuse(partner, asked, { clause: 'key', message: 'that key is in use here' });
     } else if (known) return this.#tell(known);
     if (this.#forgetting.has(key))
-      return void this.#refuse(partner, asked, { clause: 'key', message: 'what ran here of it is being cleared away' });
+      return this.#refuse(partner, asked, { clause: 'key', message: 'what ran here of it is being cleared away' });
     if (this.#coming.get(key)?.round === round) return;
     const admitted = this.#ports.admit(partner, asked);
-    if ('clause' in admitted) return void this.#refuse(partner, asked, admitted);
+    if ('clause' in admitted) return this.#refuse(partner, asked, admitted);
     const { request } = admitted;
     this.#coming.set(key, { round, partner, size: request.size });
     this.#ports.changed(partner);
@@ -130,7 +130,7 @@ export class Lender {
       if (this.#coming.get(key)?.round !== round) return;
       this.#coming.delete(key);
       const message = thrown instanceof Error ? thrown.message : String(thrown);
-      return void this.#refuse(partner, asked, { clause: 'inputs', message: message.slice(0, 500) });
+      return this.#refuse(partner, asked, { clause: 'inputs', message: message.slice(0, 500) });
     }
     // It may have been cancelled, or asked for anew, meanwhile.
     if (this.#coming.get(key)?.round !== round) return;
@@ -272,8 +272,8 @@ export class Lender {
     const known = new Set(reports.map(({ key }) => key));
     for (const lent of this.#jobs.values())
       if (lent.phase === 'committed' && !lent.end && !known.has(lent.request.key)) this.#give(lent);
-    const strays = [...known].filter((key) => this.#jobs.get(key)?.phase !== 'committed');
-    const left = [...new Set([...strays, ...this.#forgetting])];
+    const unasked = [...known].filter((key) => this.#jobs.get(key)?.phase !== 'committed');
+    const left = [...new Set([...unasked, ...this.#forgetting])];
     if (left.length > 0)
       this.#ports.pool.forget(left, () => {
         for (const key of left) this.#forgetting.delete(key);
@@ -313,7 +313,10 @@ export class Lender {
       case 'prepared':
         // The commit was lost with an earlier connection.
         return this.#ports.pool.submit(request);
-      default:
+      case 'queued':
+      case 'asking':
+      case 'held-by-site':
+      case 'unclear':
     }
   }
 
@@ -338,7 +341,7 @@ export class Lender {
         const retired = this.#ports.now() - (startedAt ?? 0) >= Number(request.ad['MaxJobRetirementTime'] ?? 0);
         if (!refused || !retired) continue;
         lent.stopped = 'agreement';
-        this.#ports.refused(partner, refused, String(request.owner));
+        this.#ports.refused(partner, refused, request.owner);
         this.#cancel(lent, 'vacate');
       }
     }

@@ -32,7 +32,8 @@ export class LendingClient {
       map: false,
       take: (message, bytes) => {
         if (message.t === 'reports') options.onReports(message.reports, false);
-        else if (message.t === 'chunk') options.onChunk(message.key, message.stream, message.offset, Buffer.from(bytes));
+        else if (message.t === 'chunk')
+          options.onChunk(message.key, message.stream, message.offset, Buffer.from(bytes));
       },
       onLost: () => {
         this.#up = false;
@@ -71,23 +72,25 @@ export class LendingClient {
     const client = this.#client;
     const quietly = (asked: Promise<unknown>) => void asked.catch(() => undefined);
     return {
-      submit: (request: AttemptRequest) => quietly(client.ask({ t: 'prepare', requests: [request], commit: true }, 'done')),
+      submit: (request: AttemptRequest) =>
+        quietly(client.ask({ t: 'prepare', requests: [request], commit: true }, 'done')),
       cancel: (key, how) => quietly(client.ask({ t: 'cancel', keys: [key], how }, 'done')),
       steer: (key, how) =>
         quietly(client.ask({ t: 'steer', jobs: [key.slice(0, key.lastIndexOf('.'))], how }, 'steered')),
       follow: (key, stdout, stderr) => quietly(client.say({ t: 'follow', key, stdout, stderr })),
-      forget: (keys, done) => quietly(this.#forget(keys).then(done)),
+      forget: (keys, done) => quietly(this.#forget(keys, done)),
     };
   }
 
   /** Nothing of it may run when it is forgotten: its claim would remain. */
-  async #forget(keys: readonly AttemptKey[]): Promise<void> {
+  async #forget(keys: readonly AttemptKey[], done: () => void): Promise<void> {
     for (;;) {
       const { outcomes } = await this.#client.ask({ t: 'cancel', keys: [...keys], how: 'remove' }, 'done');
       if (outcomes.every(([, outcome]) => outcome.ok)) break;
       await sleep(AGAIN_MS);
     }
     await this.#client.ask({ t: 'forget', keys: [...keys] }, 'done');
+    done();
   }
 
   /** Brings all results of an ended attempt into a directory. */
@@ -105,4 +108,3 @@ export class LendingClient {
     await this.#client.close();
   }
 }
-

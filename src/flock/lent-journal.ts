@@ -57,7 +57,13 @@ export function recoverLent(entries: Iterable<LentEntry>, now: number): Recovere
       const { partner, round, request } = entry;
       if ('base' in request.spec) continue;
       forgetting.delete(request.key);
-      jobs.set(request.key, { partner, round, request: { ...request, spec: request.spec }, phase: 'prepared', at: now });
+      jobs.set(request.key, {
+        partner,
+        round,
+        request: { ...request, spec: request.spec },
+        phase: 'prepared',
+        at: now,
+      });
     } else if (entry.r === 'f') {
       for (const key of entry.keys) {
         jobs.delete(key);

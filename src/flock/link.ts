@@ -16,6 +16,9 @@ import { Rate } from './rate.ts';
 type Question = FlockAsk extends infer A ? (A extends FlockAsk ? Omit<A, 't' | 'id'> : never) : never;
 type Answered = Extract<FlockAnswer, { ok: true }> & { readonly bytes: Buffer };
 
+/** What is not for the link itself. */
+export type ForGateway = Exclude<FlockMessage, { readonly t: 'hello' | 'ping' | 'pong' | 'answer' }>;
+
 export interface FlockLinkOptions {
   /** Our agent's id. */
   readonly agent: string;
@@ -26,7 +29,7 @@ export interface FlockLinkOptions {
   readonly onHello: (agent: string) => void;
   readonly onUp: () => void;
   readonly onDown: (message: string) => void;
-  readonly take: (message: FlockMessage, bytes: Buffer) => void;
+  readonly take: (message: ForGateway, bytes: Buffer) => void;
   /** What arrived does not follow the protocol, or is too much. */
   readonly onFault: (message: string) => void;
   /** The partner has confirmed a ping; `sentAt`: when it was sent, by the monotonic clock in milliseconds. */
@@ -118,7 +121,10 @@ export class FlockLink {
         if (!greeted) {
           if (message.t !== 'hello') throw this.#fault(`'${message.t}' before the greeting`);
           if (message.version !== FLOCK_VERSION)
-            throw new GryphusError('protocol-error', `its flock speaks version ${message.version}, ours ${FLOCK_VERSION}`);
+            throw new GryphusError(
+              'protocol-error',
+              `its flock speaks version ${message.version}, ours ${FLOCK_VERSION}`,
+            );
           this.#options.onHello(message.agent);
           greeted = true;
           clearTimeout(late);
@@ -198,22 +204,14 @@ export class FlockLink {
   }
 
   #take(message: FlockMessage, bytes: Buffer): void {
-    switch (message.t) {
-      case 'hello':
-        throw this.#fault('a second greeting');
-      case 'ping':
-        return void this.send({ t: 'pong', n: message.n });
-      case 'pong': {
-        const sentAt = this.#sentAt.get(message.n);
-        this.#sentAt.delete(message.n);
-        if (sentAt !== undefined) this.#options.onConfirmed(sentAt);
-        return;
-      }
-      case 'answer':
-        return this.#answered(message, bytes);
-      default:
-        this.#options.take(message, bytes);
-    }
+    if (message.t === 'hello') throw this.#fault('a second greeting');
+    else if (message.t === 'ping') this.send({ t: 'pong', n: message.n });
+    else if (message.t === 'answer') this.#answered(message, bytes);
+    else if (message.t === 'pong') {
+      const sentAt = this.#sentAt.get(message.n);
+      this.#sentAt.delete(message.n);
+      if (sentAt !== undefined) this.#options.onConfirmed(sentAt);
+    } else this.#options.take(message, bytes);
   }
 
   #answered(message: Of<'answer'>, bytes: Buffer): void {

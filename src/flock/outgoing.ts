@@ -53,14 +53,18 @@ export function cannotGo(spec: RunSpec): string | undefined {
   if (spec.proxy !== undefined) return 'a job with a proxy is not sent to a partner';
   if (spec.ioProxy) return 'a job that asks its home is not sent to a partner';
   if (spec.cwd !== undefined) return 'a job that needs our file system is not sent to a partner';
-  if (spec.executable.kind === 'url' || spec.stdin?.kind === 'url') return 'a program from a URL is not sent to a partner';
+  if (spec.executable.kind === 'url' || spec.stdin?.kind === 'url')
+    return 'a program from a URL is not sent to a partner';
   const odd = spec.inputs.some((input) => input.kind === 'file' && input.file.kind !== 'blob');
   return odd ? 'an input that is not sent by content cannot go to a partner' : undefined;
 }
 
 /** The description without our paths. */
-export function outgoingSpec({ shared: _, ...spec }: RunSpec): RunSpec {
-  return withBlobs(spec, () => '');
+export function outgoingSpec(spec: RunSpec): RunSpec {
+  const sent = { ...withBlobs(spec, () => '') };
+  // It runs from the files that are sent, whatever it could share at home.
+  delete sent.shared;
+  return sent;
 }
 
 /** The description with other places of its inputs. */
@@ -78,5 +82,8 @@ export function withBlobs(spec: RunSpec, pathOf: (sha256: string) => string): Ru
 
 /** Bytes of all inputs. */
 export function inputBytes(spec: RunSpec): number {
-  return [...new Map(blobsOf(spec).map((blob) => [blob.sha256, blob.bytes])).values()].reduce((sum, one) => sum + one, 0);
+  return [...new Map(blobsOf(spec).map((blob) => [blob.sha256, blob.bytes])).values()].reduce(
+    (sum, one) => sum + one,
+    0,
+  );
 }

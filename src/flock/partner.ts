@@ -4,8 +4,8 @@ import type { AttemptKey } from '../job/ids.ts';
 import { Patience } from './patience.ts';
 import { Balance } from './balance.ts';
 import type { Refused } from './clauses.ts';
-import type { FlockMessage, LentKind, Of } from './flock-wire.ts';
-import { FlockLink } from './link.ts';
+import type { LentKind, Of } from './flock-wire.ts';
+import { FlockLink, type ForGateway } from './link.ts';
 import { LIST_AGAIN_MS, LIST_MS } from './lists.ts';
 import { Bench } from './rate.ts';
 
@@ -17,7 +17,7 @@ export interface PartnerOptions {
   readonly pinned: string | undefined;
   readonly onPinned: (agent: string) => void;
   readonly dial: (partner: Partner) => Promise<Duplex> | undefined;
-  readonly take: (message: FlockMessage, bytes: Buffer) => void;
+  readonly take: (message: ForGateway, bytes: Buffer) => void;
   readonly onUp: () => void;
   readonly onDown: () => void;
   readonly onConfirmed: (sentAt: number) => void;
@@ -43,7 +43,9 @@ export class PartnerState {
   readonly patience = new Patience();
   partner: Partner;
   /** The partner's latest list, and when it came by the monotonic clock in milliseconds. */
-  #list: { readonly kinds: readonly LentKind[]; readonly refusal: Refused | undefined; readonly at: number } | undefined;
+  #list:
+    | { readonly kinds: readonly LentKind[]; readonly refusal: Refused | undefined; readonly at: number }
+    | undefined;
   #refusals: NotedRefusal[] = [];
   #sent = '';
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -67,7 +69,9 @@ export class PartnerState {
       onHello: (agent) => {
         if (agent === options.agent) throw new Error('that is this pool itself');
         if (this.#pinned !== undefined && this.#pinned !== agent)
-          throw new Error(`another agent (${agent}) has the key of ${this.name}: add the partner again if it was moved`);
+          throw new Error(
+            `another agent (${agent}) has the key of ${this.name}: add the partner again if it was moved`,
+          );
         if (this.#pinned === undefined) options.onPinned(agent);
         this.#pinned = agent;
       },
@@ -113,7 +117,8 @@ export class PartnerState {
     const { agreement } = this.partner;
     if (!agreement.to) return { clause: 'to', message: 'the agreement does not let our jobs run there' };
     if (agreement.paused) return { clause: 'paused', message: 'the agreement is paused' };
-    if (this.bench.left > 0) return { clause: 'benched', message: `${this.bench.why}; for ${Math.ceil(this.bench.left)} s` };
+    if (this.bench.left > 0)
+      return { clause: 'benched', message: `${this.bench.why}; for ${Math.ceil(this.bench.left)} s` };
     const list = this.#list;
     if (!list || performance.now() - list.at > LIST_MS)
       return { clause: 'down', message: this.link.up ? 'it has not said what it lends' : this.link.trouble };

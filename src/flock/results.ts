@@ -24,12 +24,20 @@ export async function results(
   if (!borrowed || borrowed.job.partner !== name) throw new Error(`the pool of ${name} does not have that job`);
   const { key } = borrowed.job;
   if (ask.what === 'files') {
-    const { files = [], missing = [], odd = [] } = await link.ask({ what: 'files', key, outputs: outputsOf(ask.outputs) });
+    const {
+      files = [],
+      missing = [],
+      odd = [],
+    } = await link.ask({ what: 'files', key, outputs: outputsOf(ask.outputs) });
     const { stdoutBytes = 0, stderrBytes = 0 } = borrowed.ending ?? {};
     const all = files.reduce((sum, { bytes }) => sum + bytes, stdoutBytes + stderrBytes);
     if (all > partner.agreement.max_result) {
       oversize.add(key);
-      state.refused('us', { clause: 'max_result', message: `the results of ${key} take ${all} bytes` }, Date.now() / 1000);
+      state.refused(
+        'us',
+        { clause: 'max_result', message: `the results of ${key} take ${all} bytes` },
+        Date.now() / 1000,
+      );
       log('results of a partner are too large', { partner: name, key, bytes: all });
       throw new Error(`its results take ${all} bytes, more than max_result of the agreement with ${name}`);
     }

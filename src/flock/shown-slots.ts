@@ -123,7 +123,13 @@ export class ShownSlots {
           status: 255,
           message: `the job runs in the pool of ${partner}`,
         });
-      default:
+      case 'shell-in':
+      case 'shell-size':
+      case 'shell-close':
+      case 'kind':
+      case 'base':
+      case 'release':
+      case 'drain':
     }
   }
 

@@ -180,7 +180,8 @@ async function main(): Promise<void> {
     ],
     periodicMs: () => settings['scheduler.periodic_interval'] * 1000,
     hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
-    idleExitMs: () => (flock.isWanted ? Number.POSITIVE_INFINITY : (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000),
+    idleExitMs: () =>
+      flock.isWanted ? Number.POSITIVE_INFINITY : (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000,
     keep: () => ({ jobs: settings['history.keep_jobs'], seconds: settings['history.keep_for'] }),
     one,
     log: (message, facts) => log.info(facts ?? {}, message),

@@ -45,6 +45,9 @@ type Unused =
   | `checkpoint.${string}`
   // The pool is covered separately (test/pool).
   | `worker.${string}`
+  // test/flock.
+  | `flock.${string}`
+  | `flock-lender.${string}`
   // test/agent/backup.test.ts.
   | `restore.${string}`
   // test/agent/releases.test.ts.

@@ -181,7 +181,16 @@ export class TwoSides {
 
   grant(key: AttemptKey): void {
     const ad = { ClusterId: '1', Owner: '"u"' };
-    const start: Extract<FromCentralManager, { t: 'start' }> = { t: 'start', key, claim: 'c', kind: 'k', size: SIZE, spec: SPEC, lease: 600, ad };
+    const start: Extract<FromCentralManager, { t: 'start' }> = {
+      t: 'start',
+      key,
+      claim: 'c',
+      kind: 'k',
+      size: SIZE,
+      spec: SPEC,
+      lease: 600,
+      ad,
+    };
     this.#guard('borrower', () => this.borrower.start('p', 'w', start, {}));
   }
 
@@ -211,7 +220,9 @@ export class TwoSides {
         );
       }
       for (const message of isDeaf ? [] : back)
-        this.#guard('borrower', () => this.borrower.hear('p', message as Parameters<Borrower['hear']>[1], Buffer.alloc(0)));
+        this.#guard('borrower', () =>
+          this.borrower.hear('p', message as Parameters<Borrower['hear']>[1], Buffer.alloc(0)),
+        );
       await new Promise((resume) => setImmediate(resume));
     }
   }

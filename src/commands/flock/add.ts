@@ -19,7 +19,10 @@ docs/flock.md explains them.`,
     to: Flags.boolean({ summary: 'Our jobs may run there.' }),
     from: Flags.boolean({ summary: 'Their jobs may run here.' }),
     url: Flags.string({ helpValue: '<host:port>', summary: 'Their gateway.' }),
-    via: Flags.string({ helpValue: '<host>', summary: 'A host of your ssh configuration through which it is reached.' }),
+    via: Flags.string({
+      helpValue: '<host>',
+      summary: 'A host of your ssh configuration through which it is reached.',
+    }),
     key: Flags.string({ helpValue: '<file>', summary: 'The key that they made.', exclusive: ['new-key'] }),
     'new-key': Flags.string({ helpValue: '<file>', summary: 'Make a key, and write it there for them.' }),
     max: Flags.integer({ helpValue: '<n>', min: 0, summary: 'The most of our cores that they hold at once (8).' }),
@@ -50,7 +53,7 @@ docs/flock.md explains them.`,
     if (flags['new-key'] !== undefined)
       say(`Give ${flags['new-key']} to the other side, as you would give a password, and delete it.`);
     if (url === undefined && (await flock.listening()) === undefined)
-      say("They connect to this side: say where, such as: gryphus config flock.listen 0.0.0.0:9617");
+      say('They connect to this side: say where, such as: gryphus config flock.listen 0.0.0.0:9617');
     say(`Check it with: gryphus flock test ${args.name}`);
   }
 }

@@ -5,7 +5,10 @@ export class FlockRm extends GryphusCommand {
   static override summary = 'End an agreement with another pool.';
   static override description =
     'Its key is worth nothing at once: the link is cut, jobs of theirs are ended here, and jobs of ours there run again elsewhere.';
-  static override examples = ['<%= config.bin %> flock rm physics', '<%= config.bin %> flock rm bio --home /srv/gryphus'];
+  static override examples = [
+    '<%= config.bin %> flock rm physics',
+    '<%= config.bin %> flock rm bio --home /srv/gryphus',
+  ];
   static override args = { name: needed('the partner') };
 
   async run(): Promise<void> {

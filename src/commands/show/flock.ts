@@ -51,7 +51,9 @@ export function agreementLines(
   lines.push(`  last day: ${used(status.day)}`, `  last 30 days: ${used(status.month)}`);
   if (status.balance !== 'none') {
     const { lent, borrowed } = status[status.balance];
-    lines.push(`  balance of a ${status.balance}: ${(lent - borrowed).toFixed(2)} core hours lent ahead, of ${status.slack}`);
+    lines.push(
+      `  balance of a ${status.balance}: ${(lent - borrowed).toFixed(2)} core hours lent ahead, of ${status.slack}`,
+    );
   }
   if (status.jobs.length > 0) {
     const rows = status.jobs.map(({ key, user, where, is, cpus }) => [key, user, where, is, String(cpus)]);

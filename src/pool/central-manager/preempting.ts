@@ -170,7 +170,7 @@ function isRunning({ phase }: Attempt): boolean {
 /** Names the pool whose job it is, if it is not one of ours. */
 const BORROWED = 'FlockFrom';
 
-/** Jobs of other pools always make room for ours, after the time that was agreed with their owners. */
+/** Jobs of other pools always give way to ours, after the time that was agreed with their owners. */
 function isBorrowed({ attempt }: Candidate): boolean {
   return BORROWED in attempt.request.ad;
 }

@@ -109,5 +109,6 @@ export function chirpVariable(scratch: string): Readonly<Record<string, string>>
 }
 
 /** They have effect in what runs before the account is the job's: it must not get them earlier. */
-const LOADED = /^(LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH_|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
+const LOADED =
+  /^(LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH_|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

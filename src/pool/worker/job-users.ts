@@ -87,7 +87,8 @@ export class JobUsers {
 
   /** An account for a job of another pool: a slot's, or `nobody`. */
   forStranger(runAs: string, used: ReadonlySet<number>): Choice {
-    if (runAs === 'slot') return this.#slot(used) ?? { refusal: 'no account slot1_1, slot1_2, … of its machine is free' };
+    if (runAs === 'slot')
+      return this.#slot(used) ?? { refusal: 'no account slot1_1, slot1_2, … of its machine is free' };
     const user = this.#account(NOBODY, false);
     return user ? { user } : { refusal: `its machine has no account '${NOBODY}' for jobs` };
   }

@@ -66,7 +66,8 @@ export class Strangers {
   choose(runAs: string, network: boolean, used: ReadonlySet<number>): Choice {
     const { ways, refusal, offline, first } = this.#ability;
     if (ways.length === 0) return { refusal: refusal ?? 'it cannot run jobs of strangers' };
-    if (runAs !== 'auto' && !ways.includes(runAs)) return { refusal: `its worker cannot run jobs of strangers as '${runAs}'` };
+    if (runAs !== 'auto' && !ways.includes(runAs))
+      return { refusal: `its worker cannot run jobs of strangers as '${runAs}'` };
     if (!network && !offline) return { refusal: 'its worker cannot take the network from a job' };
     if (first) {
       for (let inner = 1; inner <= MOST; inner++) {
@@ -74,7 +75,9 @@ export class Strangers {
         if (used.has(uid)) continue;
         const gid = first.gid + inner - 1;
         const name = `subuid${inner}`;
-        return { user: { name, uid, gid, groups: [], home: '/nonexistent', alone: true, stranger: { network, inner } } };
+        return {
+          user: { name, uid, gid, groups: [], home: '/nonexistent', alone: true, stranger: { network, inner } },
+        };
       }
       return { refusal: 'its worker has no subordinate user id left' };
     }
@@ -194,7 +197,9 @@ export class Strangers {
         `this user has no subordinate ids: as root, run usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ${this.#options.userName}`,
       );
     if (!this.#runs())
-      return unable('it may not make user namespaces (see unshare --user --map-root-user --map-auto true), and is not root');
+      return unable(
+        'it may not make user namespaces (see unshare --user --map-root-user --map-auto true), and is not root',
+      );
     return { ways: ['subuid'], refusal: undefined, offline, first: { uid: first.uid, gid: first.gid } };
   }
 

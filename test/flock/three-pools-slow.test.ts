@@ -1,0 +1,203 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { accountOf } from '../../src/pool/host/accounts.ts';
+import { until } from '../agent/agent.ts';
+import { SLOW } from '../slow.ts';
+import { SlowLink } from './slow-link.ts';
+
+const isRoot = process.getuid?.() === 0;
+const canRun = isRoot && ['newuidmap', 'unshare', 'useradd'].every((name) => spawnSync('which', [name]).status === 0);
+if (SLOW && !canRun)
+  process.stderr.write('Tests of a flock of three users are left out: they need root and newuidmap.\n');
+
+const BIN = resolve(import.meta.dirname, '../../dist/bin/gryphus.js');
+/** A delay of 30 ms, as between two countries. */
+const DELAY_MS = 30;
+
+/** The pool of a Unix user of its own. */
+class UsersPool {
+  readonly user: string;
+  readonly home: string;
+  readonly work: string;
+  readonly port: number;
+
+  constructor(user: string, dir: string, port: number) {
+    this.user = user;
+    this.port = port;
+    if (!accountOf(user)) execFileSync('useradd', ['--create-home', '--home-dir', join(dir, user), user]);
+    const { uid, gid } = accountOf(user) ?? { uid: -1, gid: -1 };
+    this.home = join(dir, `${user}-agent`);
+    this.work = join(dir, `${user}-work`);
+    for (const path of [this.home, this.work]) {
+      mkdirSync(path, { recursive: true, mode: 0o700 });
+      chownSync(path, uid, gid);
+    }
+  }
+
+  run(...words: string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
+    const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', GRYPHUS_HOME: this.home, HOME: this.work };
+    return spawnSync('setpriv', [...this.#become(), process.execPath, BIN, ...words], {
+      cwd: this.work,
+      env,
+      encoding: 'utf8',
+      timeout: 120_000,
+    });
+  }
+
+  ok(...words: string[]): string {
+    const { status, stdout, stderr } = this.run(...words);
+    if (status !== 0) throw new Error(`gryphus ${words.join(' ')}: ${status} ${stdout}${stderr}`);
+    return stdout;
+  }
+
+  #become(): string[] {
+    const { uid, gid } = accountOf(this.user) ?? { uid: -1, gid: -1 };
+    return [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
+  }
+
+  file(name: string, text: string, mode = 0o644): string {
+    const path = join(this.work, name);
+    writeFileSync(path, text);
+    chmodSync(path, mode);
+    const { uid, gid } = accountOf(this.user) ?? { uid: -1, gid: -1 };
+    chownSync(path, uid, gid);
+    return path;
+  }
+
+  /** Kills a daemon as a power failure would. */
+  kill(what: 'flock/gateway.pid' | 'pool/central-manager.pid' | 'pool/worker/worker.pid'): void {
+    const file = join(this.home, 'state', what);
+    if (!existsSync(file)) return;
+    try {
+      process.kill(Number(JSON.parse(readFileSync(file, 'utf8')).pid), 'SIGKILL');
+    } catch {
+      // It is between two lives.
+    }
+  }
+
+  end(): void {
+    this.run('down', '--jobs');
+    this.run('down');
+    spawnSync('pkill', ['-KILL', '-u', this.user]);
+    spawnSync('userdel', [this.user]);
+  }
+}
+
+describe.runIf(SLOW && canRun)('three pools of three Unix users', () => {
+  let dir = '';
+  let pools: readonly UsersPool[] = [];
+  let link: SlowLink;
+  let counts = '';
+
+  beforeAll(async () => {
+    dir = mkdtempSync('/var/tmp/flock-');
+    chmodSync(dir, 0o755);
+    counts = join(dir, 'starts');
+    writeFileSync(counts, '');
+    chmodSync(counts, 0o666);
+    const base = 20_000 + (process.pid % 20_000);
+    pools = ['a', 'b', 'c'].map((name, i) => new UsersPool(`flk${process.pid % 100_000}${name}`, dir, base + i));
+    const [a, b, c] = pools as [UsersPool, UsersPool, UsersPool];
+    link = await SlowLink.open(b.port, DELAY_MS);
+    a.ok('config', 'pool.cpus', '1');
+    for (const [lender, name, port] of [
+      [b, 'b', link.port],
+      [c, 'c', c.port],
+    ] as const) {
+      lender.ok('config', 'pool.cpus', '2');
+      lender.ok('config', 'flock.listen', `127.0.0.1:${lender.port}`);
+      lender.ok('flock', 'add', 'a', '--from', '--new-key', 'a.key');
+      a.file(`${name}.key`, readFileSync(join(lender.work, 'a.key'), 'utf8'), 0o600);
+      a.ok('flock', 'add', name, '--to', '--url', `127.0.0.1:${port}`, '--key', `${name}.key`);
+    }
+    for (const pool of pools) pool.ok('up');
+    await until('both partners to offer their machines', () => offers(a) === 4 || undefined);
+  }, 240_000);
+
+  afterAll(() => {
+    link?.close();
+    for (const pool of pools) pool.end();
+    rmSync(dir, { recursive: true, force: true });
+  }, 120_000);
+
+  const offers = (pool: UsersPool): number =>
+    (JSON.parse(pool.ok('flock', 'list', '--json')) as { status?: { offered: number } }[]).reduce(
+      (sum, { status }) => sum + (status?.offered ?? 0),
+      0,
+    );
+
+  it('run jobs of one of them as strangers, each attempt once, although everything dies meanwhile', async () => {
+    const [a, b, c] = pools as [UsersPool, UsersPool, UsersPool];
+    a.file(
+      'job.sh',
+      [
+        '#!/bin/sh',
+        `echo "$GRYPHUS_KEY $(id -u)" >>${counts}`,
+        'cat in.txt',
+        `ls ${b.work} ${c.work} ${b.home} ${c.home} 2>/dev/null`,
+        'sleep 4',
+        'echo made >out.txt',
+      ].join('\n'),
+      0o755,
+    );
+    a.file('in.txt', 'input\n');
+    const lines = ['executable = job.sh', 'transfer_input_files = in.txt', 'transfer_output_files = out.txt'];
+    const more = ['output = o.$(Process)', 'transfer_output_remaps = "out.txt=out.$(Process)"', 'queue 24'];
+    a.file('jobs.sub', [...lines, ...more, ''].join('\n'));
+    a.ok('submit', 'jobs.sub');
+    const kills = [
+      () => b.kill('flock/gateway.pid'),
+      () => a.kill('flock/gateway.pid'),
+      () => c.kill('pool/central-manager.pid'),
+      () => link.cut(3000),
+      () => b.kill('pool/worker/worker.pid'),
+      () => a.kill('pool/central-manager.pid'),
+      () => c.kill('flock/gateway.pid'),
+      () => c.kill('pool/worker/worker.pid'),
+    ];
+    const done = () =>
+      Array.from({ length: 24 }, (_, i) => existsSync(join(a.work, `out.${i}`))).filter(Boolean).length;
+    for (let turn = 0; done() < 24; turn++) {
+      if (turn > 90)
+        throw new Error(`only ${done()} of 24 ended: ${a.ok('q', '--nobatch')} ${a.ok('flock', 'show', 'b')}`);
+      kills[turn % 2 === 0 ? turn / 2 : -1]?.();
+      await new Promise((resume) => setTimeout(resume, 2000));
+    }
+    const starts = readFileSync(counts, 'utf8').trim().split('\n');
+    const keys = starts.map((line) => line.split(' ')[0]);
+    expect(new Set(keys).size).toBe(keys.length);
+    const home = accountOf(a.user)?.uid;
+    const users = new Set(starts.map((line) => Number(line.split(' ')[1])));
+    expect([...users].some((uid) => uid !== home)).toBe(true);
+    for (let i = 0; i < 24; i++) {
+      expect(readFileSync(join(a.work, `o.${i}`), 'utf8')).toBe('input\n');
+      expect(readFileSync(join(a.work, `out.${i}`), 'utf8')).toBe('made\n');
+    }
+  }, 300_000);
+
+  it('give a machine back to its owner, whose job starts, and end an agreement at once', async () => {
+    const [a, b] = pools as [UsersPool, UsersPool, UsersPool];
+    await until('machines to be offered again', () => offers(a) === 4 || undefined);
+    a.file('long.sub', 'executable = /bin/sleep\ntransfer_executable = false\narguments = 600\nqueue 5\n');
+    a.ok('submit', 'long.sub');
+    const lent = () => JSON.parse(b.ok('flock', 'show', 'a', '--json')).status?.lent as number;
+    await until('both machines to be lent', () => lent() === 2 || undefined);
+    b.file('own.sub', 'executable = /bin/true\ntransfer_executable = false\nlog = own.log\nqueue\n');
+    b.ok('submit', 'own.sub');
+    await until(
+      'its own job to end',
+      () => readFileSync(join(b.work, 'own.log'), 'utf8').includes('\n005 (') || undefined,
+    );
+    b.ok('flock', 'rm', 'a');
+    await until('the link to be cut', () => {
+      const [view] = JSON.parse(a.ok('flock', 'list', '--json')) as { status?: { connected: boolean } }[];
+      return view?.status?.connected === false || undefined;
+    });
+    await until('nothing to run there any more', () =>
+      b.ok('status', '--pool', '--json').includes('nice-user') ? undefined : true,
+    );
+    a.ok('rm', '--all');
+  }, 240_000);
+});
