@@ -33,7 +33,7 @@ export type { Pilot } from './glidein/pilot-tracker.ts';
 export type { Failure } from './queue/tables.ts';
 export type { AccountClient } from './client/accounts.ts';
 export type { MachineUsage, UsageBy, UsageReport, UsageSum } from './client/usage.ts';
-export type { PoolOwner, PriorityChange } from './pool/wire/client-wire.ts';
+export type { PoolOwner, PriorityChange, Reservation } from './pool/wire/client-wire.ts';
 export { type ErrorCode, GryphusError } from './errors.ts';
 export type { UserLogEvent } from './user-log/event.ts';
 export type { QueueEvent } from './job/events.ts';

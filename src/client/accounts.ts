@@ -1,7 +1,7 @@
 import type { Paths } from '../config/paths.ts';
-import type { PoolOwner, PriorityChange } from '../pool/wire/client-wire.ts';
+import type { PoolOwner, PriorityChange, Reservation } from '../pool/wire/client-wire.ts';
 import type { Queue } from '../queue/api.ts';
-import { poolOwners, setPoolPriority } from './pool.ts';
+import { poolOwners, poolReservations, setPoolPriority } from './pool.ts';
 import { type UsageBy, type UsageReport, usageOf } from './usage.ts';
 
 /** Owners of jobs: their priorities in the pool, and what their jobs used. */
@@ -18,6 +18,11 @@ export class AccountClient {
   async owners(change?: PriorityChange): Promise<readonly PoolOwner[]> {
     if (change) await setPoolPriority(this.#queue, this.#paths, change);
     return poolOwners(this.#paths);
+  }
+
+  /** The machines that are set aside for owners' parallel jobs, after a change, if any. */
+  reservations(change?: { readonly make?: Reservation; readonly drop?: string }): Promise<readonly Reservation[]> {
+    return poolReservations(this.#queue, this.#paths, change);
   }
 
   /** What jobs used that ended since this day (UTC; '' for all), and what our daemons spent for it. */

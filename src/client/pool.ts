@@ -3,7 +3,7 @@ import { GryphusError } from '../errors.ts';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { compileConstraint } from '../job/values.ts';
-import type { PoolOwner, PriorityChange, Steer, WaitInPool } from '../pool/wire/client-wire.ts';
+import type { PoolOwner, PriorityChange, Reservation, Steer, WaitInPool } from '../pool/wire/client-wire.ts';
 import { type CentralManagerClient, askCentralManager, failureOf } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import type { Queue } from '../queue/api.ts';
@@ -58,6 +58,23 @@ export async function setPoolPriority(queue: Queue, paths: Paths, change: Priori
     throw new GryphusError('not-found', `The pool knows no owner '${change.owner ?? ''}'.`, {
       suggestions: ['gryphus userprio shows the owners that it knows.'],
     });
+  } finally {
+    await centralManager.close();
+  }
+}
+
+/** The reservations of machines for parallel jobs, after a change, if any; empty if no central manager runs. */
+export async function poolReservations(
+  queue: Queue,
+  paths: Paths,
+  change?: { readonly make?: Reservation; readonly drop?: string },
+): Promise<readonly Reservation[]> {
+  const ask = async (centralManager: CentralManagerClient) =>
+    (await centralManager.ask({ t: 'reserve', ...change }, 'reserved')).reservations;
+  if (!change) return asking<readonly Reservation[]>(paths, ask, []);
+  const centralManager = askCentralManager(await openCentralManager(queue, paths), 'ask');
+  try {
+    return await ask(centralManager);
   } finally {
     await centralManager.close();
   }

@@ -56,6 +56,7 @@ import { Top } from './top.ts';
 import { Up } from './up.ts';
 import { Wait } from './wait.ts';
 import { Usage } from './usage.ts';
+import { Reserve } from './reserve.ts';
 import { Userprio } from './userprio.ts';
 import { WebCommand } from './web.ts';
 import { WhyCommand } from './why.ts';
@@ -88,6 +89,7 @@ export const COMMANDS = {
   top: Top,
   usage: Usage,
   userprio: Userprio,
+  reserve: Reserve,
   web: WebCommand,
   vacate: Vacate,
   checkpoint: Checkpoint,

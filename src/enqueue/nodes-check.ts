@@ -1,19 +1,44 @@
 import { backendOf } from '../backends/registry.ts';
 import { gramAdapter } from '../config/gram-adapter.ts';
+import { POOL_SITE } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { nodesOf } from '../job/nodes.ts';
+import { namesNode } from '../job/parallel-node.ts';
+import { UNIVERSE } from '../job/universe.ts';
+import { readBoolean, readNumber, readString } from '../job/values.ts';
 import type { Destination } from './site-choice.ts';
 
 /** Refuses, with 'bad-input', jobs with several nodes that their site could never give. */
 export function checkNodes(site: Destination, own: AttrTexts, shared: AttrTexts): void {
   const nodes = nodesOf({ get: (attribute) => own[attribute] ?? shared[attribute] ?? undefined });
+  if (site.name === POOL_SITE.name) checkInPool(own, shared);
   if (nodes === undefined || nodes.count === 1 || hasNodes(site)) return;
   const runs = site.target?.kind === 'gram' ? `${site.target.service} of ${site.target.host}` : (site.batch ?? '');
   const why = runs === 'fork' ? 'runs plain processes on one machine' : `(${runs}) gives a job one machine`;
   throw new GryphusError('bad-input', `Site ${site.name} ${why}, but the job has machine_count = ${nodes.count}.`, {
     suggestions: ['Name a site whose batch system has several nodes, as in `grid_resource = batch slurm cluster1`.'],
   });
+}
+
+/** What a parallel job cannot ask of the pool. */
+function checkInPool(own: AttrTexts, shared: AttrTexts): void {
+  const ad = { get: (attribute: string) => own[attribute] ?? shared[attribute] ?? undefined };
+  const universe = readNumber(ad, 'JobUniverse');
+  if (universe !== UNIVERSE.parallel && universe !== UNIVERSE.mpi) return;
+  if (readBoolean(ad, 'WholeNodes') === true)
+    throw new GryphusError('bad-input', 'In the pool, a parallel job cannot have whole machines.', {
+      suggestions: ["Leave out whole_nodes, and request a machine's cores: request_cpus = 32."],
+    });
+  for (const [command, attribute] of [
+    ['input', 'In'],
+    ['transfer_input_files', 'TransferInput'],
+    ['executable', 'Cmd'],
+  ] as const)
+    if (namesNode(readString(ad, attribute) ?? ''))
+      throw new GryphusError('bad-input', `$(Node) in ${command} is not supported in the pool.`, {
+        suggestions: ['Send all files to each node; the program chooses by its variable _CONDOR_PROCNO.'],
+      });
 }
 
 /** Whether the site can give a job several nodes; a site that the broker has yet to choose may. */

@@ -35,7 +35,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'batch_queue:BatchQueue batch_project:BatchProject', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid universe.' },
   { names: 'batch_runtime:BatchRuntime', by: 'gridmanager/spec.ts', at: CARRIED, says: 'allowed_execute_duration is for all jobs.' },
   { names: 'batch_extra_submit_args:BatchExtraSubmitArgs', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid universe.' },
-  { names: 'machine_count:HostNumber node_count:HostNumber:NodeCount ranks_per_node:RanksPerNode', by: 'job/nodes.ts', at: GRID, says: 'It is for jobs of the grid or parallel universe at a site: see [parallel.md](parallel.md).' },
+  { names: 'machine_count:HostNumber node_count:HostNumber:NodeCount ranks_per_node:RanksPerNode', by: 'job/nodes.ts', at: GRID, says: 'It is for jobs of the parallel universe, and of the grid universe at a site: see [parallel.md](parallel.md).' },
   { names: 'whole_nodes:WholeNodes', by: 'gridmanager/spec.ts', at: GRID, says: 'It is for jobs of the grid or parallel universe at a site: see [parallel.md](parallel.md).' },
   { names: 'globus_rsl:GlobusRSL', by: 'gridmanager/spec.ts', at: ['gram'], says: 'It is for GRAM services.' },
   { names: 'want_flood:WantFlood', kind: 'bool', by: 'scheduler/flooding.ts' },

@@ -49,6 +49,7 @@ it.each([
   ['status', ''],
   ['usage', ''],
   ['userprio', ''],
+  ['reserve', ''],
   ['site list', ''],
   ['site test', 'local'],
   ['site audit', 'local'],

@@ -34,6 +34,12 @@ function ownerLines(ads: readonly AdText[]): string[] {
       text(ad, name) === '' ? [] : [`${text(ad, 'Name')}: ${text(ad, name)}`],
     ),
   );
+  for (const ad of machines) {
+    const held = Number(text(ad, 'GryphusHeldSlots'));
+    if (held > 0) lines.push(`${text(ad, 'Name')}: ${counted(held, 'slot')} held for ${text(ad, 'GryphusHeldFor')}`);
+  }
+  const dedicated = ads.filter((ad) => text(ad, 'Scheduler') !== '').length;
+  if (dedicated > 0) lines.push(`${counted(dedicated, 'slot')} in use by parallel jobs`);
   return lines.length === 0 ? [] : ['', ...lines];
 }
 

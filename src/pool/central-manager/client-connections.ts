@@ -234,6 +234,11 @@ export class CentralManagerClients {
         const changes = owners.map((one) => ({ owner: one, set, value }));
         return centralManager.changePriorities(changes, (known) => channel.send({ t: 'priority-set', id, known }));
       }
+      case 'reserve': {
+        const { id, make, drop } = message;
+        const all = () => channel.send({ t: 'reserved', id, reservations: [...centralManager.reservations()] });
+        return centralManager.reserve(make, drop, all);
+      }
       case 'why':
         return channel.send({ t: 'why', id: message.id, ...whyWaits(centralManager, message.job) });
       case 'top':

@@ -9,18 +9,19 @@ import type { CentralManager } from './central-manager.ts';
  */
 export function slotAds(centralManager: CentralManager): AttrTexts[] {
   return [...centralManager.collector.all()].flatMap((worker) => [
-    partitionable(worker),
+    partitionable(centralManager, worker),
     ...dynamic(centralManager, worker),
   ]);
 }
 
-function partitionable(worker: Worker): AttrTexts {
+function partitionable(centralManager: CentralManager, worker: Worker): AttrTexts {
   const away = !worker.connected || worker.silent;
   const state = worker.draining ? 'Drained' : away ? 'Unknown' : undefined;
   return {
     ...worker.texts,
     ...sizeTexts(worker.texts, freeNow(worker)),
     NumDynamicSlots: String(worker.claims.size),
+    ...heldOf(centralManager, worker),
     // A worker that its owner or its policy controls says itself which state it is in.
     ...(state === undefined && worker.texts['State'] != null
       ? {}
@@ -31,6 +32,14 @@ function partitionable(worker: Worker): AttrTexts {
           EnteredCurrentActivity: seconds(worker.since),
         }),
   };
+}
+
+/** What is held of a worker for parallel jobs that wait, and for reservations. */
+function heldOf({ gangs }: CentralManager, { instance }: Worker): AttrTexts {
+  const holds = gangs.holds.filter(({ machine }) => machine === instance);
+  if (holds.length === 0) return {};
+  const names = new Set(holds.map((hold) => hold.for));
+  return { GryphusHeldSlots: String(holds.length), GryphusHeldFor: quoted([...names].join(', ')) };
 }
 
 function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
@@ -51,6 +60,7 @@ function dynamic(centralManager: CentralManager, worker: Worker): AttrTexts[] {
       EnteredCurrentState: slot ? String(Math.floor(slot.enteredState)) : seconds(claim.since),
       EnteredCurrentActivity: String(Math.floor(slot?.enteredActivity ?? since)),
       ClaimId: quoted(claim.id),
+      ...(claim.dedicated ? { Scheduler: quoted('DedicatedScheduler@pool') } : {}),
       RemoteOwner: quoted(claim.kind.owner),
       RemoteUser: quoted(claim.kind.owner),
       ...(attempt && { JobId: quoted(attempt.key.split('.').slice(1, 3).join('.')), GryphusKey: quoted(attempt.key) }),

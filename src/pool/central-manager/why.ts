@@ -5,6 +5,7 @@ import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
 import { NO_WORKERS, type WaitInPool } from '../wire/client-wire.ts';
 import { type Collector, freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
+import { whyGangWaits } from './gangs/why-waits.ts';
 import { lastsFor } from './negotiator.ts';
 import { shortOf, slotsIn } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
@@ -17,6 +18,8 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
   const attempt = [...centralManager.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
   const kind = attempt?.kind;
   if (!attempt || !kind) return { lines: [] };
+  if (attempt.request.gang && [...centralManager.collector.all()].length > 0)
+    return whyGangWaits(centralManager, attempt);
   const workers = [...centralManager.collector.all()];
   const { cpus, memoryMb } = kind.size;
   const local =

@@ -240,7 +240,6 @@ export class Gangs {
     round.since = this.#table.ports.clock();
     for (const part of round.parts) part.decided = ending;
     this.#table.ports.journal.add({ r: 'over', keys: round.parts.map(({ key }) => key), ending });
-    for (const node of nodesIn(round)) this.#stop(node, 'remove', 'its job has ended');
     this.#advance(round);
   }
 
