@@ -30,10 +30,16 @@ interface Coming {
   over: boolean;
 }
 
+/** The attempts, and which of their workers are dead. */
+type Attempts = Pick<CentralManager, 'get' | 'whenSaved'> & {
+  readonly deadWorkers: Pick<CentralManager['deadWorkers'], 'isOrphan' | 'bereave'>;
+  readonly sharing: { readonly rules: Pick<CentralManager['sharing']['rules'], 'downloads'> };
+};
+
 /** Results that are being brought home from workers; repeated requests share one transfer. */
 export class Fetching {
-  readonly #centralManager: CentralManager;
-  readonly #workers: CentralManagerWorkers;
+  readonly #centralManager: Attempts;
+  readonly #workers: Pick<CentralManagerWorkers, 'whenBack'>;
   readonly #coming = new Map<AttemptKey, Coming>();
   /** How often an attempt's worker delivered something other than it announced. */
   readonly #lies = new Map<AttemptKey, number>();
@@ -41,7 +47,7 @@ export class Fetching {
   /** MAX_CONCURRENT_DOWNLOADS. */
   readonly #turns = new Turns(() => this.#centralManager.sharing.rules.downloads);
 
-  constructor(centralManager: CentralManager, workers: CentralManagerWorkers) {
+  constructor(centralManager: Attempts, workers: Pick<CentralManagerWorkers, 'whenBack'>) {
     this.#centralManager = centralManager;
     this.#workers = workers;
   }
