@@ -10,7 +10,7 @@ const PARTS = [
   ['user logs', /writer-main/],
   ['GridManager', /gridmanager.main/],
   ['central manager', /central-manager-main/],
-  ['worker', /worker-main/],
+  ['worker', /worker\.mjs/],
   ['Redis', /redis-server/],
 ];
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { GryphusError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { FetchOutcome, FetchRequest } from '../../site/contract.ts';
@@ -26,12 +27,21 @@ interface Coming {
   readonly outcome: Promise<FetchOutcome>;
   /** When it was last asked for, by the monotonic clock. */
   askedAt: number;
+  /** How many are waiting for it now. If it ends when nobody is, the next who asks gets it. */
+  waiting: number;
+  over: boolean;
 }
+
+/** The attempts, and which of their workers are dead. */
+type Attempts = Pick<CentralManager, 'get' | 'whenSaved'> & {
+  readonly deadWorkers: Pick<CentralManager['deadWorkers'], 'isOrphan' | 'bereave'>;
+  readonly sharing: { readonly rules: Pick<CentralManager['sharing']['rules'], 'downloads'> };
+};
 
 /** Results that are being brought home from workers; repeated requests share one transfer. */
 export class Fetching {
-  readonly #centralManager: CentralManager;
-  readonly #workers: CentralManagerWorkers;
+  readonly #centralManager: Attempts;
+  readonly #workers: Pick<CentralManagerWorkers, 'whenBack'>;
   readonly #coming = new Map<AttemptKey, Coming>();
   /** How often an attempt's worker delivered something other than it announced. */
   readonly #lies = new Map<AttemptKey, number>();
@@ -39,7 +49,7 @@ export class Fetching {
   /** MAX_CONCURRENT_DOWNLOADS. */
   readonly #turns = new Turns(() => this.#centralManager.sharing.rules.downloads);
 
-  constructor(centralManager: CentralManager, workers: CentralManagerWorkers) {
+  constructor(centralManager: Attempts, workers: Pick<CentralManagerWorkers, 'whenBack'>) {
     this.#centralManager = centralManager;
     this.#workers = workers;
   }
@@ -54,9 +64,19 @@ export class Fetching {
     const how = attempt.ending?.how;
     // It was never placed in a sandbox, or its worker died: there is nothing to fetch.
     if (how?.kind === 'by-site' && how.cause === 'node-fail') return { ok: true, files: [], lost: how };
-    const coming = this.#coming.get(request.key) ?? this.#begin(attempt, request);
+    const coming = (await this.#known(request.key)) ?? this.#begin(attempt, request);
     coming.askedAt = performance.now();
-    return this.#soon(coming.outcome);
+    return this.#soon(request.key, coming);
+  }
+
+  /** What is on its way, or has come; not if its files were deleted since, as a restarted client may do. */
+  async #known(key: AttemptKey): Promise<Coming | undefined> {
+    const coming = this.#coming.get(key);
+    if (!coming?.over) return coming;
+    const come = await coming.outcome.catch(() => undefined);
+    if (come?.ok !== true || come.files.every(({ path }) => existsSync(path))) return coming;
+    this.#coming.delete(key);
+    return undefined;
   }
 
   #begin(attempt: Attempt, request: FetchRequest): Coming {
@@ -64,12 +84,20 @@ export class Fetching {
     const wanted = () =>
       this.#centralManager.get(key) === attempt &&
       performance.now() - (this.#coming.get(key)?.askedAt ?? 0) < UNASKED_MS;
-    const outcome = this.#bring(attempt, request, wanted).finally(() => this.#coming.delete(key));
-    // The client may have disconnected by then.
-    outcome.catch(() => undefined);
-    const coming = { outcome, askedAt: performance.now() };
+    const outcome = this.#bring(attempt, request, wanted);
+    const coming: Coming = { outcome, askedAt: performance.now(), waiting: 0, over: false };
     this.#coming.set(key, coming);
+    const ended = () => {
+      coming.over = true;
+      // The client may have disconnected.
+      if (coming.waiting === 0) setTimeout(() => this.#drop(key, coming), UNASKED_MS).unref();
+    };
+    outcome.then(ended, ended);
     return coming;
+  }
+
+  #drop(key: AttemptKey, coming: Coming): void {
+    if (this.#coming.get(key) === coming) this.#coming.delete(key);
   }
 
   async #bring(attempt: Attempt, request: FetchRequest, wanted: () => boolean): Promise<FetchOutcome> {
@@ -112,10 +140,19 @@ export class Fetching {
     return { ok: false, refusal: { kind: 'never', code: 'site-refused', message }, missing: [] };
   }
 
-  #soon(coming: Promise<FetchOutcome>): Promise<FetchOutcome> {
+  #soon(key: AttemptKey, coming: Coming): Promise<FetchOutcome> {
+    coming.waiting += 1;
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => resolve(LATER), PATIENCE_MS);
-      coming.then(resolve, reject).finally(() => clearTimeout(timer));
+      let late = false;
+      const timer = setTimeout(() => {
+        late = true;
+        coming.waiting -= 1;
+        resolve(LATER);
+      }, PATIENCE_MS);
+      coming.outcome.then(resolve, reject).finally(() => {
+        clearTimeout(timer);
+        if (!late) this.#drop(key, coming);
+      });
     });
   }
 }
