@@ -14,6 +14,7 @@ backend_start() {
   env --default-signal=INT,QUIT true 2>/dev/null && RESET=--default-signal=INT,QUIT
   # shellcheck source=/dev/null
   . "$BIN/fork-start.sh"
+  START=''
   find_starter
   SEQUENCE=$(date +%s) PASS=0
   fork_repair

@@ -103,7 +103,7 @@ describe('daemons whose home is removed', () => {
     remove(agent.home);
     await ends(agent);
     expect(processesOf('main.js|redis-server|worker.mjs', other)).toEqual(others);
-    expect(processes(agent).some(({ what }) => what.includes('wrapper.sh'))).toBe(true);
+    expect(processes(agent).some(({ what }) => what.includes('fork-worker.sh'))).toBe(true);
     // Nothing has recreated it.
     expect(readdirSync(agent.dir)).not.toContain('g');
   }, 120_000);
