@@ -70,7 +70,8 @@ function urlOf(directory: string, name: string): string {
  */
 export async function checkpointBack(ctx: SiteContext, job: JobRecord): Promise<string | undefined> {
   const { checkpoints } = ctx.spool;
-  const found = checkpointDestination(job.attrs) && (await checkpoints.remoteOf(job.id, job.attempt));
+  // Also if its destination has been edited since.
+  const found = await checkpoints.remoteOf(job.id, job.attempt);
   if (!found || existsSync(join(found.directory, 'files'))) return undefined;
   const { remote, directory } = found;
   const here: { readonly file: RemoteFile; readonly path: string }[] = [];

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseUserLog } from '../../src/user-log/text.ts';
@@ -22,10 +22,14 @@ exit 3
 describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
   const agent = quickPool(COUNTER);
 
-  async function counter(name: string, more = ''): Promise<{ cluster: number; ledger: string; name: string }> {
+  async function counter(
+    name: string,
+    more = '',
+    program = 'counter.sh',
+  ): Promise<{ cluster: number; ledger: string; name: string }> {
     const ledger = join(agent.work, `${name}.ledger`);
     const cluster = await agent.submit(
-      `executable = counter.sh\narguments = ${ledger}\nwant_checkpoint = true\n${more}output = ${name}.out\nlog = ${name}.log\n` +
+      `executable = ${program}\narguments = ${ledger}\nwant_checkpoint = true\n${more}output = ${name}.out\nlog = ${name}.log\n` +
         `transfer_output_files = result\ntransfer_output_remaps = "result = ${name}.result"\nqueue\n`,
     );
     return { cluster, ledger, name };
@@ -113,6 +117,32 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     },
     180_000,
   );
+
+  it('takes nothing from a job that has something else where its image goes', async () => {
+    const elsewhere = join(agent.work, 'elsewhere');
+    mkdirSync(elsewhere);
+    agent.file('plants.sh', COUNTER.replace('n=0', `n=0; ln -s '${elsewhere}' .job.checkpoint`), 0o755);
+    const job = await counter('planted', '', 'plants.sh');
+    await reached(job.ledger, 10);
+    await agent.ok('vacate', String(job.cluster));
+    await until('its eviction', () => evictions(job.name).length === 1 || undefined, 60_000);
+    await reached(job.ledger, at(job.ledger) + 10);
+    await finish(job);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  }, 180_000);
+
+  it('is checkpointed before its machine is drained, and goes on when it is back', async () => {
+    const job = await counter('drained');
+    await reached(job.ledger, 10);
+    await agent.ok('pool', 'off', '--graceful');
+    await until('its eviction', () => evictions(job.name).length === 1 || undefined, 60_000);
+    expect(evictions(job.name)[0]?.checkpointed).toBe(1);
+    const still = at(job.ledger);
+    await agent.ok('pool', 'on');
+    await reached(job.ledger, still + 10);
+    await finish(job);
+    expect(readFileSync(job.ledger, 'utf8')).toBe('start\n');
+  }, 180_000);
 
   it.runIf(SLOW)(
     'is right from its last whole checkpoint when its worker is killed while it is written',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, truncateSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../../errors.ts';
@@ -120,6 +120,8 @@ function takeImage({ dir }: Run): boolean {
   cut(dir.stream('stderr'), stderr);
   // Home has what it sent.
   const known: ReadonlySet<string> = existsSync(baseIn(dir)) ? idsOf(baseIn(dir)) : new Set<string>();
+  // Whatever the job has put there.
+  rmSync(sentIn(dir), { recursive: true, force: true });
   linkImage(imageOf(dir), imageIn(sentIn(dir)), known);
   crashPoint('checkpoint.taken');
   return true;
