@@ -4,6 +4,9 @@ import type { AttemptKey } from '../../job/ids.ts';
 import type { Accounts } from './accounts.ts';
 import { writeAds } from './ad-files.ts';
 import type { ChirpProxies } from './chirp/chirp-proxies.ts';
+import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { NativeHelper } from '../host/remote-io-helper.ts';
+import { helped } from './remote-io/remote-command.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
@@ -64,7 +67,11 @@ export function equip(
     machine,
     accounts,
     chirp,
+    checkpoints,
+    remoteIo,
   }: Pick<Means, 'chirp'> & {
+    readonly checkpoints?: CheckpointHelper | undefined;
+    readonly remoteIo?: NativeHelper | undefined;
     readonly machine: { readonly ad: AttrTexts };
     readonly accounts?: Accounts | undefined;
   },
@@ -76,7 +83,7 @@ export function equip(
   if (asksHome) chirp.open(run);
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
   const all = { ...placed, proxy, ads: received !== undefined, chirp: asksHome };
-  return accounts?.ready(run, all) ?? all;
+  return helped(run, accounts?.ready(run, all) ?? all, { checkpoints, remoteIo });
 }
 
 function reusedBy({ dir }: Run): ReusedSandbox | undefined {
