@@ -4,6 +4,9 @@ import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
 import type { Accounts } from './accounts.ts';
 import { writeAds } from './ad-files.ts';
 import type { ChirpProxies } from './chirp/chirp-proxies.ts';
+import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { NativeHelper } from '../host/remote-io-helper.ts';
+import { helped } from './remote-io/remote-command.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { RemoteStarts } from './launchers/remote-starts.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
@@ -73,7 +76,11 @@ export function equip(
     accounts,
     chirp,
     remote,
+    checkpoints,
+    remoteIo,
   }: Pick<Means, 'chirp' | 'remote'> & {
+    readonly checkpoints?: CheckpointHelper | undefined;
+    readonly remoteIo?: NativeHelper | undefined;
     readonly machine: { readonly ad: AttrTexts };
     readonly accounts?: Accounts | undefined;
   },
@@ -86,7 +93,7 @@ export function equip(
   run.variables = isNode(run) ? remote?.open(run) : undefined;
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
   const all = { ...placed, proxy, ads: received !== undefined, chirp: asksHome, variables: run.variables };
-  return accounts?.ready(run, all) ?? all;
+  return helped(run, accounts?.ready(run, all) ?? all, { checkpoints, remoteIo });
 }
 
 /** Whether it is a node of a parallel job. */

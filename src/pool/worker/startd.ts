@@ -10,7 +10,7 @@ import { JobAdText } from './ad-files.ts';
 import { refusalIn } from './accounts.ts';
 import { awaitEnd } from './adopted.ts';
 import { beforeEnd, takeBack } from './before-end.ts';
-import { checkpointed, equipToSave, takeCheckpoint } from './checkpoint.ts';
+import { equipToSave, takeCheckpoint } from './checkpoint.ts';
 import { AttemptDir } from './attempt-dir.ts';
 import { type AttemptPlace, recordOf } from './attempt-place.ts';
 import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
@@ -18,7 +18,6 @@ import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { renewCopies } from './hand-over.ts';
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
-import { withRemoteIo } from './remote-io/remote-command.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
 import { newsOf, sendNews } from './run-news.ts';
@@ -230,8 +229,7 @@ export class Startd {
     const { dir, record } = run;
     const { containers, groups } = this.#options;
     try {
-      const equipped = equip(run, this.#cache, this.#options);
-      const placed = withRemoteIo(run, checkpointed(run, equipped, this.#options.checkpoints), this.#options.remoteIo);
+      const placed = equip(run, this.#cache, this.#options);
       run.starter = (dir instanceof TaskRunnerSlot ? dir.taskRunner : undefined) ?? this.#claims.starter(record.claim);
       run.shell = run.starter.identity;
       crashPoint('worker.before-start');

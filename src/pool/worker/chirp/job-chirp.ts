@@ -65,7 +65,7 @@ export class JobChirp {
       incoming,
       delayed: this.#delayed,
       ask: (op, words, numbers, bytes) => this.#askUntil(op, words, numbers, bytes, { session: name, n: ++n }),
-      remote: this.#run.record.spec.remoteIo === true ? (lane) => this.#remote(socket, incoming, lane) : undefined,
+      remote: this.#run.record.spec.remoteIo === true ? (given) => this.#remote(socket, incoming, given) : undefined,
     });
     const done = session
       .run()
@@ -79,7 +79,7 @@ export class JobChirp {
   }
 
   /** Its requests have their own names and numbers, which survive this worker. */
-  #remote(socket: Socket, incoming: Incoming, lane: string): Promise<void> {
+  #remote(socket: Socket, incoming: Incoming, name: string): Promise<void> {
     return runRemoteSession({
       incoming,
       write: (bytes) => writeTo(socket, bytes),
@@ -87,7 +87,7 @@ export class JobChirp {
         askUntil(
           this.#ask,
           this.#run,
-          { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${lane}`, n, again },
+          { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${name}`, n, again },
           bytes,
           REMOTE_OFFLINE,
         ),

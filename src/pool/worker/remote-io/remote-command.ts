@@ -2,16 +2,30 @@ import { chownSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { GryphusError } from '../../../errors.ts';
 import { REMOTE_IO_DIR } from '../../../staging/asked-for.ts';
+import type { CheckpointHelper } from '../../host/checkpoint-helper.ts';
 import type { NativeHelper } from '../../host/remote-io-helper.ts';
 import { CHIRP_CONFIG } from '../ad-files.ts';
 import { AttemptDir } from '../attempt-dir.ts';
+import { checkpointed } from '../checkpoint.ts';
 import type { PlacedJob } from '../job-script.ts';
 import { jobAdOf } from '../job-ad-of.ts';
 import type { Run } from '../run.ts';
 import { readString } from '../../../job/values.ts';
 
+/** The command that starts a job under the programs of native/ that it needs. */
+export function helped(
+  run: Run,
+  placed: PlacedJob,
+  {
+    checkpoints,
+    remoteIo,
+  }: { readonly checkpoints: CheckpointHelper | undefined; readonly remoteIo: NativeHelper | undefined },
+): PlacedJob {
+  return withRemoteIo(run, checkpointed(run, placed, checkpoints), remoteIo);
+}
+
 /** The command that starts a job whose calls about files at home are answered from there (`want_remote_io`). */
-export function withRemoteIo(run: Run, placed: PlacedJob, helper: NativeHelper | undefined): PlacedJob {
+function withRemoteIo(run: Run, placed: PlacedJob, helper: NativeHelper | undefined): PlacedJob {
   const { dir, record } = run;
   if (record.spec.remoteIo !== true) return placed;
   if (helper?.program === undefined || placed.chirp !== true || !(dir instanceof AttemptDir))
