@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Our processes, by what they are. */
 const PARTS = [
@@ -92,33 +91,18 @@ export function each(before, after, jobs) {
 /** Flushes, and what makes or removes a name. */
 const COUNTED = ['fsync', 'fdatasync', 'openat', 'mkdir', 'rmdir', 'unlink', 'rename'];
 
-/** Whether strace has it already, or it is gone. */
-function isTraced(pid) {
-  try {
-    return !/^TracerPid:\s*0$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return true;
-  }
-}
-
-/** Of shells, only the programs that they start: everything that they do is followed, and slowed down more than the others. */
-const COUNTED_OF = { shells: ['execve'] };
-
 /** Counts these calls of each part by strace, until the function that it returns is called. It slows the processes down. */
 export async function counting(home) {
   const out = mkdtempSync(join(tmpdir(), 'gryphus-strace-'));
-  const traced = processesOf(home);
+  const traced = processesOf(home).filter(({ part }) => part !== 'shells');
   const traces = traced.map(({ pid, part }) => ({
     part,
     file: join(out, pid),
-    // Quiet: nobody reads what it says while a command runs.
-    child: spawn(
-      'strace',
-      ['-q', '-f', '-c', '-e', `trace=${(COUNTED_OF[part] ?? COUNTED).join(',')}`, '-o', join(out, pid), '-p', pid],
-      { stdio: 'ignore' },
-    ),
+    child: spawn('strace', ['-f', '-c', '-e', `trace=${COUNTED.join(',')}`, '-o', join(out, pid), '-p', pid], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    }),
   }));
-  for (const { pid } of traced) while (!isTraced(pid)) await sleep(20);
+  await Promise.all(traces.map(({ child }) => new Promise((resolve) => child.stderr.once('data', resolve))));
   return async () => {
     const counts = {};
     for (const { part, file, child } of traces) {
@@ -128,11 +112,9 @@ export async function counting(home) {
       for (const line of readFileSync(file, 'utf8').split('\n')) {
         const words = line.trim().split(/\s+/);
         const name = words.at(-1);
-        if (!(COUNTED_OF[part] ?? COUNTED).includes(name)) continue;
+        if (!COUNTED.includes(name)) continue;
         counts[part] ??= {};
-        // Failed looks along PATH are no programs.
-        const failed = name === 'execve' && words.length === 6 ? Number(words[4]) : 0;
-        counts[part][name] = (counts[part][name] ?? 0) + Number(words[3]) - failed;
+        counts[part][name] = (counts[part][name] ?? 0) + Number(words[3]);
       }
     }
     rmSync(out, { recursive: true, force: true });

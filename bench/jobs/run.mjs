@@ -2,8 +2,7 @@
 // of each of our processes, and Redis' commands. `node bench/jobs/run.mjs [JOBS] [--kind true|output|files|inputs|fork] [--rounds N]
 // [--condor N] [--budget] [--json]`, after `npm run build`; `GRYPHUS_DIST` names another build to compare with. Eight slots; the
 // median of the rounds counts. --condor: between the rounds, N of the same jobs by a personal HTCondor (there after `npm test`).
-// --budget: one more round under strace, which counts flushes, files that are opened, made and removed, and the programs that a fork
-// site starts. Files are made in
+// --budget: one more round under strace, which counts flushes, and files that are opened, made and removed. Files are made in
 // $TMPDIR: on ext4 without a journal, many files that others removed nearby make this slow.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
