@@ -181,10 +181,6 @@ backend_queue() {
       [ ! -f "jobs/${word%:*}/exit" ] || continue
       state=VANISHED
       case $CLAIM in *" $BOOT "*) ;; *) state=NODE_FAIL ;; esac
-    elif [ -z "$CLAIM" ] && ! taker_lives; then
-      # Its worker died after it had taken the lock; otherwise, fork_repair has given it back.
-      [ ! -f "jobs/${word%:*}/exit" ] || continue
-      [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] || state=VANISHED
     fi
     say "gryphus.${word%:*}.${word##*:} ${name%%-*} $state"
   done

@@ -88,43 +88,45 @@ export function viewsOf(
 
 /** Some attributes of a job, under the names by which they were requested. */
 export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<string, string> {
-  const wanted = new Map<string, string[]>();
-  for (const name of attributes) {
+  const names = [...new Set(attributes)];
+  const places = new Map<string, number[]>();
+  for (const [place, name] of names.entries()) {
     const low = name.toLowerCase();
-    wanted.set(low, [...(wanted.get(low) ?? []), name]);
+    places.set(low, [...(places.get(low) ?? []), place]);
   }
   /** Keyed by a job's own spelling of a name. */
-  const asked = new Map<string, readonly string[]>();
-  const askedFor = (own: string): readonly string[] => {
-    let names = asked.get(own);
-    if (!names) {
-      names = wanted.get(own.toLowerCase()) ?? [];
-      asked.set(own, names);
+  const asked = new Map<string, readonly number[]>();
+  const askedFor = (own: string): readonly number[] => {
+    let found = asked.get(own);
+    if (!found) {
+      found = places.get(own.toLowerCase()) ?? [];
+      asked.set(own, found);
     }
-    return names;
+    return found;
   };
-  const shared = new Map<Attrs, Readonly<Record<string, string>>>();
-  const below = (parent: Attrs): Readonly<Record<string, string>> => {
-    let record = shared.get(parent);
-    if (!record) {
-      record = Object.fromEntries(
-        attributes.flatMap((name) => {
-          const text = parent.get(name);
-          return text === undefined ? [] : [[name, text]];
-        }),
-      );
-      shared.set(parent, record);
+  const shared = new Map<Attrs | undefined, readonly (string | null)[]>();
+  const below = (parent: Attrs | undefined): readonly (string | null)[] => {
+    let texts = shared.get(parent);
+    if (!texts) {
+      texts = names.map((name) => parent?.get(name) ?? null);
+      shared.set(parent, texts);
     }
-    return record;
+    return texts;
   };
+  const texts: (string | null)[] = [];
   return ({ parent, own }) => {
-    const ad: Record<string, string> = parent ? { ...below(parent) } : {};
+    const common = below(parent);
+    for (let place = 0; place < names.length; place++) texts[place] = common[place] ?? null;
     for (const name in own) {
       const text = own[name];
-      for (const as of askedFor(name)) {
-        if (typeof text === 'string') ad[as] = text;
-        else delete ad[as];
-      }
+      if (text !== undefined) for (const place of askedFor(name)) texts[place] = text;
+    }
+    // Attributes are set in one order for all jobs, and none is deleted, so that these objects stay small and quick to read.
+    const ad: Record<string, string> = {};
+    for (let place = 0; place < names.length; place++) {
+      const name = names[place];
+      const text = texts[place];
+      if (name !== undefined && typeof text === 'string') ad[name] = text;
     }
     return ad;
   };

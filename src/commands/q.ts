@@ -142,12 +142,12 @@ export class Q extends GryphusCommand {
       for await (const jobs of queryAll(gryphus, selected, { attributes, limit: flags.limit, looked })) {
         countByCluster(jobs, seen);
         const shown = view?.only ? jobs.filter((job) => view.only?.(job.ad)) : jobs;
-        countJobs(shown, sums);
+        if (view?.only) countJobs(shown, sums);
         // Printing jobs at once avoids keeping them all in memory.
         if (view && !flags.totals) for (const line of viewRows(view, shown, now, width)) out.push(line);
         else if (!view) whole.push(...shown);
       }
-      query = sums;
+      query = view?.only ? sums : sumOf([...seen.values()].map((totals) => ({ manager: false, totals })));
       if (flags.limit === undefined) all = asSeen(all, clustersOf(all, selected), seen);
       if (!view && !flags.totals) {
         if (flags.dag) out.push(cut(DAG_HEAD, width), ...dagLines(whole, now, width));
@@ -180,10 +180,12 @@ function asSeen(
 }
 
 function countByCluster(jobs: readonly JobView[], seen: Map<number, Sums>): void {
-  for (const job of jobs) {
-    const sums = seen.get(job.id.cluster) ?? { ...NO_JOBS };
-    seen.set(job.id.cluster, sums);
-    countJobs([job], sums);
+  for (let from = 0, to = 0; from < jobs.length; from = to) {
+    const cluster = jobs[from]?.id.cluster ?? 0;
+    while (jobs[to]?.id.cluster === cluster) to++;
+    const sums = seen.get(cluster) ?? { ...NO_JOBS };
+    seen.set(cluster, sums);
+    countJobs(jobs.slice(from, to), sums);
   }
 }
 

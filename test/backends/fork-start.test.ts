@@ -37,7 +37,7 @@ describe.each(ARCHITECTURES)('the starter of a fork site: $name', ({ name, uname
 
   const runs = words.length === 0 ? process.arch === name : there(words[0] ?? '');
   it.skipIf(!runs)('makes a directory and a link once, and starts programs in a session of their own', () => {
-    const [command = '', ...first] = [...words, written(uname)];
+    const [command, ...first] = [...words, written(uname)];
     const start = (...args: string[]) =>
       // The shell beneath it ignores INT and QUIT, as those of background commands do.
       spawnSync('sh', ['-c', 'trap "" INT QUIT; exec "$@"', 'sh', command, ...first, ...args], { encoding: 'utf8' });

@@ -138,8 +138,8 @@ it('a job that a worker took and could not start goes back into the queue, and o
   expect(jobManager(kick).trim().split('\n').slice(1)).toEqual([
     said(taken, '1001 PENDING'),
     said(empty, '1002 PENDING'),
-    // It may have run, so it is not run again.
-    said(begun, '1003 VANISHED'),
+    // It may run, so it is not run again.
+    said(begun, '1003 RUNNING'),
   ]);
 });
 

@@ -1,7 +1,14 @@
+/** Long lists have the same time in many lines. */
+let last: readonly [seconds: number, text: string] = [Number.NaN, ''];
+
 /** `11/20 23:36`, local time; Unix seconds. */
 export function shortDate(seconds: number): string {
-  const d = new Date(seconds * 1000);
-  return `${two(d.getMonth() + 1)}/${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}`;
+  if (seconds !== last[0]) {
+    const d = new Date(seconds * 1000);
+    const text = `${two(d.getMonth() + 1)}/${two(d.getDate())} ${two(d.getHours())}:${two(d.getMinutes())}`;
+    last = [seconds, text];
+  }
+  return last[1];
 }
 
 /** `11/20/26 23:36:39`, local time; Unix milliseconds. */
