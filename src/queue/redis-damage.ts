@@ -7,10 +7,22 @@ import type { ServerPlace } from './redis-place.ts';
 
 const BAD =
   /Bad file format reading the append only file ([^\s:]+)|Unexpected end of file reading the append only file ([^\s:]+)/;
+/** A snapshot of a later version, at the beginning of the file. */
+const LATER = /Can't handle RDB format version/;
 
-/** The error if the latest server ended because its file is damaged: nothing was changed, and what a repair would lose. */
+/** The error if the latest server ended because of its file, which it left as it was: what can be done, and what that would lose. */
 export function damagedQueue({ log, dir }: Pick<ServerPlace, 'log' | 'dir'>): GryphusError | undefined {
-  const [, bad, ended] = BAD.exec(latestLog(log)) ?? [];
+  const said = latestLog(log);
+  if (LATER.test(said)) {
+    return new GryphusError(
+      'queue-unavailable',
+      `The queue in ${dir} was written by a later Redis or Valkey than the one here. Nothing was changed.`,
+      {
+        suggestions: ['Name that one: GRYPHUS_REDIS_SERVER=PATH, or `gryphus config redis.server PATH`.'],
+      },
+    );
+  }
+  const [, bad, ended] = BAD.exec(said) ?? [];
   const name = bad ?? ended;
   if (name === undefined) return undefined;
   const files = join(dir, 'appendonlydir');

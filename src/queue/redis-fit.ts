@@ -3,7 +3,7 @@ const OLDEST = 6;
 
 interface Unfit {
   readonly why: string;
-  readonly mend: string;
+  readonly remedy: string;
 }
 
 /** Why a Redis (or Valkey) that says this of itself (INFO) cannot hold a queue; `undefined` if it can. */
@@ -13,22 +13,22 @@ export function unfitness(info: string): Unfit | undefined {
   if (mode === 'cluster')
     return {
       why: 'it is a node of a Redis Cluster, and each change of a job is one step over many keys',
-      mend: 'Name a single Redis.',
+      remedy: 'Name a single Redis.',
     };
   if (mode === 'sentinel')
     return {
       why: 'it is a Sentinel, which holds no data',
-      mend: 'Name the Redis that it watches; gryphus does not follow a failover.',
+      remedy: 'Name the Redis that it watches; gryphus does not follow a failover.',
     };
-  if (said('role') === 'slave') return { why: 'it is a replica, which takes no changes', mend: 'Name its primary.' };
+  if (said('role') === 'slave') return { why: 'it is a replica, which takes no changes', remedy: 'Name its primary.' };
   const version = said('redis_version');
   if (Number(version.split('.')[0]) < OLDEST)
-    return { why: `it is version ${version}, and ${OLDEST} is the oldest that works`, mend: 'Upgrade it.' };
+    return { why: `it is version ${version}, and ${OLDEST} is the oldest that works`, remedy: 'Upgrade it.' };
   const policy = said('maxmemory_policy');
   if (Number(said('maxmemory')) > 0 && policy !== 'noeviction' && policy !== '')
     return {
       why: `it deletes keys when its memory is full (maxmemory-policy ${policy})`,
-      mend: 'Set maxmemory-policy to noeviction there.',
+      remedy: 'Set maxmemory-policy to noeviction there.',
     };
   return undefined;
 }

@@ -140,7 +140,7 @@ export class Connection {
     const unfit = unfitness(await this.#main.info());
     if (unfit === undefined) return;
     throw new GryphusError('bad-config', `The Redis at ${this.where} cannot hold the queue: ${unfit.why}.`, {
-      suggestions: [unfit.mend],
+      suggestions: [unfit.remedy],
     });
   }
 
