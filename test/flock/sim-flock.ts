@@ -289,7 +289,19 @@ export class SimPool {
       case 'gone':
       case 'unknown':
         return this.#borrower.hear(partner, message, EMPTY);
-      default:
+      case 'hello':
+      case 'sync':
+      case 'suspend':
+      case 'resume':
+      case 'checkpoint':
+      case 'follow':
+      case 'suspended':
+      case 'resumed':
+      case 'chunk':
+      case 'ask':
+      case 'answer':
+      case 'ping':
+      case 'pong':
     }
   }
 
