@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { seeded } from '../seeded.ts';
+import { SLOW } from '../slow.ts';
 import { SimFlock, SimPool } from './sim-flock.ts';
 
 /** The sizes of the flock of 1994; each pool has an agreement with the largest, and with its neighbours on the map. */
@@ -19,7 +20,7 @@ function merged(stations: number, jobs: readonly { readonly at: number; readonly
 }
 
 describe('nine simulated pools over the real central managers', () => {
-  it('run 1,000 jobs of three of them: none lost, none doubled, nearly as fast as one pool of all', async () => {
+  it.runIf(SLOW)('run 1,000 jobs of three of them: none lost, none doubled, nearly as fast as one pool of all', async () => {
     const random = seeded(1994);
     const flock = new SimFlock();
     const pools = SIZES.map((size, i) => new SimPool(flock, `p${i}`, size));
