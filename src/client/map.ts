@@ -94,6 +94,8 @@ export async function* mapOverPool<T>(
       MyType: quoted('Job'),
       JobUniverse: '5',
       Owner: quoted(owner),
+      // Tasks are kept by their client, and do not go to other pools.
+      WantFlock: 'false',
       Cmd: quoted(request.executable),
       RequestCpus: String(cpus),
       RequestMemory: String(memory),

@@ -79,8 +79,6 @@ export function jobRefusal(
 /** Which of our own jobs may go to a partner, as an expression over the job (TARGET). */
 export function goingRequirements({ own_users: users }: Agreement, each: Size | undefined): string {
   const parts = [
-    // Tasks of a map have no such attribute: they stay here.
-    'TARGET.ClusterId >= 0',
     '(TARGET.WantFlock =!= false)',
     // A borrowed job is not passed on, so no chain of pools can come back to its beginning.
     'TARGET.FlockFrom =?= undefined',

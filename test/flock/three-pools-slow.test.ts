@@ -66,6 +66,12 @@ class UsersPool {
     return path;
   }
 
+  /** '' if there is no such file yet. */
+  read(name: string): string {
+    const path = join(this.work, name);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  }
+
   /** Kills a daemon as a power failure would. */
   kill(what: 'flock/gateway.pid' | 'pool/central-manager.pid' | 'pool/worker/worker.pid'): void {
     const file = join(this.home, 'state', what);
@@ -186,10 +192,7 @@ describe.runIf(SLOW && canRun)('three pools of three Unix users', () => {
     await until('both machines to be lent', () => lent() === 2 || undefined);
     b.file('own.sub', 'executable = /bin/true\ntransfer_executable = false\nlog = own.log\nqueue\n');
     b.ok('submit', 'own.sub');
-    await until(
-      'its own job to end',
-      () => readFileSync(join(b.work, 'own.log'), 'utf8').includes('\n005 (') || undefined,
-    );
+    await until('its own job to end', () => b.read('own.log').includes('\n005 (') || undefined);
     b.ok('flock', 'rm', 'a');
     await until('the link to be cut', () => {
       const [view] = JSON.parse(a.ok('flock', 'list', '--json')) as { status?: { connected: boolean } }[];
