@@ -49,6 +49,8 @@ export async function main(args: readonly string[]): Promise<void> {
         `universe = grid\ngrid_resource = batch fork s${i}\nexecutable = /bin/sleep\ntransfer_executable = false\narguments = 100000\nqueue\n`,
       );
     }
+    // The central manager runs while the pool has work. No machine has that much.
+    await agent.submit('executable = /bin/true\nrequest_memory = 90T\nqueue\n');
     const places = poolPlaces(loadPaths({ GRYPHUS_HOME: agent.home }));
     const tokens = new Tokens(places.dir);
     for (let i = 0; i < (workers ?? 0); i++) {
