@@ -15,7 +15,7 @@ const RECORDED = readFileSync(join(import.meta.dirname, '../fixtures/condor/smal
   .map((line) => JSON.parse(line) as { command: string[]; status: number; stdout: string; stderr: string });
 
 /** Messages and layouts are those recorded from OpenPBS 23.06.06. */
-describe("PBS' commands", { timeout: 120_000 }, () => {
+describe("PBS' commands", { timeout: 300_000 }, () => {
   let agent: TestAgent;
   beforeAll(async () => {
     agent = new TestAgent();
