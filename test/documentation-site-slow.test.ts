@@ -1,10 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { copyTree, ROOT } from './package/packed.ts';
 import { SLOW } from './slow.ts';
-
-const ROOT = join(import.meta.dirname, '..');
 
 /** The site has packages of its own, which are only here if somebody has installed them, or if a registry is reached. */
 function skipped(): boolean {
@@ -19,12 +18,7 @@ describe.skipIf(skipped())('the documentation site', { timeout: 600_000 }, () =>
   let tree: string;
   beforeEach(() => {
     tree = mkdtempSync('/tmp/gsite-');
-    const names = ['docs', 'src', 'site', 'examples', 'README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md'];
-    const wanted = (path: string) => !/\/site\/(node_modules|dist|pages)$/.test(path);
-    for (const name of [...names, 'LICENSE', 'package.json', 'tsconfig.json'])
-      cpSync(join(ROOT, name), join(tree, name), { recursive: true, filter: wanted });
-    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
-    mkdirSync(join(tree, 'site'), { recursive: true });
+    copyTree(tree);
     symlinkSync(join(ROOT, 'site/node_modules'), join(tree, 'site/node_modules'));
   });
   afterEach(() => rmSync(tree, { recursive: true, force: true }));

@@ -238,7 +238,11 @@ function warningsOf({ system, wishes }: BatchScript, native: boolean, to: Destin
           message: `${one.option} has no effect in ${where}: it is for a site that runs ${title}.`,
         }))),
     ...(to.kind === 'pool' && wishes.queue !== undefined
-      ? [{ message: `The queue ${JSON.stringify(wishes.queue)} has no effect: the pool has none, and no site has this name.` }]
+      ? [
+          {
+            message: `The queue ${JSON.stringify(wishes.queue)} has no effect: the pool has none, and no site has this name.`,
+          },
+        ]
       : []),
     ...(system === 'lsf' && wishes.output === undefined
       ? [{ message: 'LSF would mail the output; here it goes to a file lsf-ID.out.' }]

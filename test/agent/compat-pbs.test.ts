@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from './agent.ts';
@@ -7,8 +8,14 @@ const CONDOR = 'submit q rm hold release wait history status submit_dag tail use
   .split(' ')
   .map((name) => `condor_${name}`);
 
+/** What HTCondor 23.9.6 says, without the usage after its errors. */
+const RECORDED = readFileSync(join(import.meta.dirname, '../fixtures/condor/small-commands.jsonl'), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => JSON.parse(line) as { command: string[]; status: number; stdout: string; stderr: string });
+
 /** Messages and layouts are those recorded from OpenPBS 23.06.06. */
-describe("PBS' commands", { timeout: 120_000 }, () => {
+describe("PBS' commands", { timeout: 300_000 }, () => {
   let agent: TestAgent;
   beforeAll(async () => {
     agent = new TestAgent();
@@ -113,7 +120,17 @@ describe("PBS' commands", { timeout: 120_000 }, () => {
     expect((await ours('condor_prio', '-p', '5', cluster)).code).toBe(0);
     expect((await ours('condor_prio', '+3', `${cluster}.1`)).code).toBe(0);
     expect((await ours('condor_q', cluster, '-af', 'JobPrio')).stdout).toBe('5\n8\n');
-    expect((await ours('condor_prio', '-p', 'x', cluster)).stderr).toBe("ERROR: 'x' is not a priority\n");
+    expect((await ours('condor_prio', '-p', 'x', cluster)).stderr).toBe("'x' is not a priority\n");
+    for (const { command, status, stdout, stderr } of RECORDED) {
+      const [name = '', ...words] = command.map((word) => (word === 'HELD' ? `${cluster}.0` : word));
+      const said = await ours(name, ...words);
+      expect({ command, code: said.code, stdout: said.stdout, stderr: said.stderr }).toEqual({
+        command,
+        code: status,
+        stdout,
+        stderr,
+      });
+    }
     expect((await ours('condor_wait', '-wait', '1', 'held.log')).code).toBe(1);
     expect((await ours('condor_release', cluster)).code).toBe(0);
     expect(await ours('condor_wait', 'held.log')).toMatchObject({ code: 0, stdout: 'All jobs done.\n' });

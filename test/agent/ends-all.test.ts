@@ -12,7 +12,7 @@ it('an agent of the tests leaves no process of a job that was running', async ()
   await agent.submit(
     'executable = /bin/sh\narguments = "-c \'trap : TERM INT; sleep 3600\'"\ntransfer_executable = false\nqueue 2\n',
   );
-  const sleeps = () => processes(agent).filter(({ what }) => /sleep 3600$/.test(what));
+  const sleeps = () => processes(agent).filter(({ what }) => what.endsWith('sleep 3600'));
   await until('both jobs', () => (sleeps().length >= 2 ? true : undefined));
   await agent.end();
   expect(processes(agent)).toEqual([]);

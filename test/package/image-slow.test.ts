@@ -24,7 +24,8 @@ const onPath = (name: string) =>
 
 /** The image that the Dockerfile starts from, as it would come from a registry: Debian 12 with this Node, npm and `node`. */
 function makeBase(dir: string): void {
-  cpSync(bareRoot(), dir, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
+  // It has devices.
+  execFileSync('cp', ['-a', bareRoot(), dir]);
   const local = join(dir, 'usr/local');
   mkdirSync(join(local, 'lib/node_modules'), { recursive: true });
   copyFileSync(process.execPath, join(local, 'bin/node'));

@@ -4,6 +4,14 @@ import { join, resolve } from 'node:path';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
+/** The working tree without what git ignores, with a link to its modules. */
+export function copyTree(to: string): void {
+  const names = execFileSync('git', ['ls-files', '-coz', '--exclude-standard', '--deduplicate'], { cwd: ROOT });
+  const copy = 'tar -c --null --ignore-failed-read -T - | tar -x -C "$1"';
+  execFileSync('sh', ['-c', copy, 'sh', to], { cwd: ROOT, input: names, stdio: ['pipe', 'ignore', 'ignore'] });
+  symlinkSync(join(ROOT, 'node_modules'), join(to, 'node_modules'));
+}
+
 /** The package as it is published: packed, and therefore built, in a copy of the working tree. */
 export class Packed {
   readonly dir = mkdtempSync('/tmp/gpk-');
@@ -14,10 +22,7 @@ export class Packed {
     const tree = join(this.dir, 'tree');
     const out = join(this.dir, 'out');
     for (const dir of [tree, out]) mkdirSync(dir);
-    const names = execFileSync('git', ['ls-files', '-coz', '--exclude-standard', '--deduplicate'], { cwd: ROOT });
-    const copy = 'tar -c --null --ignore-failed-read -T - | tar -x -C "$1"';
-    execFileSync('sh', ['-c', copy, 'sh', tree], { cwd: ROOT, input: names, stdio: ['pipe', 'ignore', 'ignore'] });
-    symlinkSync(join(ROOT, 'node_modules'), join(tree, 'node_modules'));
+    copyTree(tree);
     npmOk(tree, 'pack', '--pack-destination', out);
     rmSync(tree, { recursive: true });
     const [name = ''] = readdirSync(out);

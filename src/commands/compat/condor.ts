@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Gryphus } from '../../index.ts';
 import { inAd, readNumber } from '../../job/values.ts';
@@ -5,24 +6,41 @@ import { Refused } from './options.ts';
 
 /** The version of HTCondor whose commands these are like; tools compare its numbers. */
 const VERSION = '23.9.6';
-export const CONDOR_VERSION = `$CondorVersion: ${VERSION} 2024-08-08 BuildID: gryphus $
-$CondorPlatform: ${process.arch === 'arm64' ? 'aarch64' : 'X86_64'}-Linux $
+const ARCH = process.arch === 'arm64' ? 'aarch64' : 'X86_64';
+export const CONDOR_VERSION = `$CondorVersion: ${VERSION} 2024-08-08 PackageID: gryphus $
+$CondorPlatform: ${ARCH}-${operatingSystem()} $
 `;
+
+/** As HTCondor's packages name it, such as `Debian_12`; `LINUX` where os-release(5) does not tell. */
+function operatingSystem(): string {
+  let text = '';
+  try {
+    text = readFileSync('/etc/os-release', 'utf8');
+  } catch {
+    // A very small system.
+  }
+  const [, name] = /^NAME="?(\w+)/m.exec(text) ?? [];
+  const [, major] = /^VERSION_ID="?(\d+)/m.exec(text) ?? [];
+  return name === undefined || major === undefined ? 'LINUX' : `${name}_${major}`;
+}
 
 export function condorVersion(words: readonly string[], write: (text: string) => void): number {
   const [word] = words;
   if (word === undefined) write(CONDOR_VERSION);
-  else if (word === '-arch') write(`${process.arch === 'arm64' ? 'aarch64' : 'X86_64'}\n`);
-  else if (word === '-opsys') write('LINUX\n');
+  else if (word === '-arch') write(`${ARCH}\n`);
+  else if (word === '-opsys') write(`${operatingSystem()}\n`);
   else throw new Refused(`unrecognized argument: '${word}'`);
   return 0;
 }
 
-/** `condor_prio -p 5 12 13.2`, `+5`, `-5`, `-a`; the exit status. */
+/**
+ * `condor_prio -p 5 12 13.2`, `+5`, `-5`, `-a`; the exit status. Of jobs that are not there only one that is named with its
+ * proc is told of, and it is no failure.
+ */
 export async function condorPrio(
   gryphus: Gryphus,
   words: readonly string[],
-  write: (text: string) => void,
+  warn: (text: string) => void,
 ): Promise<number> {
   let change: { readonly to: number } | { readonly by: number } | undefined;
   let all = false;
@@ -35,22 +53,18 @@ export async function condorPrio(
     else if (word.startsWith('-')) throw new Refused(`unknown option ${word}`);
     else names.push(word);
   }
-  if (change === undefined) throw new Refused('no priority given: -p N, +N or -N');
-  if (!all && names.length === 0) throw new Refused('no jobs given');
+  if (change === undefined) throw new Refused('You must specify a new priority or priority adjustment.');
   const wanted = all ? [undefined] : names;
-  let status = 0;
   for (const name of wanted) {
     const byPriority = await prioritiesOf(gryphus, name);
-    if (byPriority.size === 0) {
-      write(`No jobs found matching ${name ?? 'anything'}\n`);
-      status = 1;
-    }
+    if (byPriority.size === 0 && /^\d+\.\d+$/.test(name ?? ''))
+      warn(`Couldn't retrieve current priority for ${name}.\n`);
     for (const [priority, ids] of byPriority) {
       const to = 'to' in change ? change.to : priority + change.by;
       await gryphus.edit({ ids }, { JobPrio: String(to) });
     }
   }
-  return status;
+  return 0;
 }
 
 function whole(text: string | undefined): number {
@@ -89,7 +103,7 @@ export function condorConfigVal(
 ): number {
   const names = words.filter((word) => !word.startsWith('-'));
   const unknown = words.find((word) => word.startsWith('-') && !DAEMONS.has(word));
-  if (unknown !== undefined) throw new Refused(`option ${unknown} is not supported`);
+  if (unknown !== undefined) throw new Refused(`${unknown} is not a valid argument`);
   if (names.length === 0) throw new Refused('no variable given');
   const host = hostname();
   const known: Readonly<Record<string, string>> = {
@@ -107,10 +121,13 @@ export function condorConfigVal(
   let status = 0;
   for (const name of names) {
     const value = known[name.toUpperCase()];
-    if (value === undefined) {
+    if (value !== undefined) write(`${value}\n`);
+    // A daemon that is asked answers, and that is no failure.
+    else if (names.length < words.length) write('Not defined\n');
+    else {
       warn(`Not defined: ${name}\n`);
       status = 1;
-    } else write(`${value}\n`);
+    }
   }
   return status;
 }

@@ -35,8 +35,8 @@ function sge(answer: Spoken['answer']): Spoken {
   return { answer, error: (line) => line, version: NO_VERSION };
 }
 
-function condor(answer: Spoken['answer']): Spoken {
-  return { answer, error: (line) => `ERROR: ${line}`, version: NO_VERSION };
+function condor(answer: Spoken['answer'], before = ''): Spoken {
+  return { answer, error: (line) => `${before}${line}`, version: NO_VERSION };
 }
 
 /** The commands, by the names under which `compat install` calls them. Their code is loaded when it is called. */
@@ -63,8 +63,8 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   'sge-qhold': sge(withAgent(async (g, words, write) => (await import('./sge-act.ts')).sgeAct(g, 'qhold', words, write))),
   'sge-qrls': sge(withAgent(async (g, words, write) => (await import('./sge-act.ts')).sgeAct(g, 'qrls', words, write))),
   'sge-qacct': sge(withAgent(async (g, words, write) => (await import('./qacct.ts')).qacct(g, words, write))),
-  condor_prio: condor(withAgent(async (g, words, write) => (await import('./condor.ts')).condorPrio(g, words, write))),
-  condor_version: condor(async (words, write) => (await import('./condor.ts')).condorVersion(words, write)),
+  condor_prio: condor(withAgent(async (g, words, _, warn) => (await import('./condor.ts')).condorPrio(g, words, warn))),
+  condor_version: condor(async (words, write) => (await import('./condor.ts')).condorVersion(words, write), 'ERROR: '),
   condor_config_val: condor(async (...to) => (await import('./condor.ts')).condorConfigVal(...to)),
 }; // biome-ignore format: a table
 
