@@ -16,8 +16,8 @@ async function pool(cpus: readonly number[], ad?: Readonly<Record<string, string
 const nodes = (made: GangPool) =>
   made
     .running()
-    .map(({ node }) => node)
-    .sort();
+    .map(({ node = -1 }) => node)
+    .sort((a, b) => a - b);
 const last = (made: GangPool, key: AttemptKey) => made.reports.filter((report) => report.key === key).at(-1);
 
 describe('a parallel job in the pool', () => {
