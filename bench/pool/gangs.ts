@@ -17,8 +17,6 @@ const JOBS = 1500;
 /** The share of parallel jobs, and how many serial jobs are looked at in each cycle. */
 const PARALLEL = 0.05;
 const LOOKED_AT = 40;
-/** The last tenth of the jobs, in which fewer and fewer fill the gaps, does not count. */
-const LAST = 0.1;
 
 const cores = (cpus: number): Size => ({ cpus, memoryMb: cpus, diskKb: cpus, gpus: 0 });
 
@@ -93,7 +91,7 @@ function mix(seed: number): Job[] {
 }
 
 /**
- * The share of all cores in use until a tenth of the jobs is left. `fill`: with backfill, and serial jobs
+ * The share of all cores in use until the last job starts. `fill`: with backfill, and serial jobs
  * in what is left; otherwise strictly in order.
  */
 function utilisation(jobs: readonly Job[], fill: boolean): number {
@@ -121,7 +119,7 @@ function utilisation(jobs: readonly Job[], fill: boolean): number {
     for (const machine of on) running.push({ machine, ends: now + job.seconds });
     waiting = waiting.filter(({ id }) => id !== job.id);
   };
-  while (waiting.length > JOBS * LAST) {
+  while (waiting.length > 0) {
     const wish = ({ id, count, seconds }: Job): Wish => ({
       id,
       owner: 'me',
@@ -144,7 +142,7 @@ function utilisation(jobs: readonly Job[], fill: boolean): number {
       const room = machines().find((one) => spare(one, holds, job.seconds).cpus >= 1);
       if (room) start(job, [Number(room.id)]);
     }
-    if (waiting.length <= JOBS * LAST) break;
+    if (waiting.length === 0) break;
     const next = Math.min(...running.map(({ ends }) => ends));
     used += running.length * (next - now);
     now = next;
