@@ -66,10 +66,11 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
   });
 
   it('are several executables of one cluster, which start and end together', async () => {
+    agent.file('c.sh', '#!/bin/sh\necho "$_CONDOR_PROCNO $_CONDOR_NPROCS $1"\nexec sleep 100\n', 0o755);
     agent.file('b.sh', '#!/bin/sh\necho "$_CONDOR_PROCNO $_CONDOR_NPROCS $1"\nsleep 1\nkill -9 $$\n', 0o755);
     const cluster = await agent.submit(
       `${PARALLEL}executable = b.sh\noutput = two.$(Node)\nlog = two.log\narguments = first\nmachine_count = 1\nqueue
-      executable = a.sh\narguments = second\nmachine_count = 2\nqueue`,
+      executable = c.sh\narguments = second\nmachine_count = 2\nqueue`,
     );
     await wait(cluster);
     const ads = await agent.ads(cluster);
@@ -102,7 +103,7 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
         const cluster = await agent.submit(example('pool-ring.sub'));
         await wait(cluster);
         const [ad] = await agent.ads(cluster);
-        expect(ad, `${agent.read('ring.err.0')}`).toMatchObject({ ExitCode: 0 });
+        expect(ad, agent.read('ring.err.0')).toMatchObject({ ExitCode: 0 });
         expect(agent.read('ring.out.0')).toBe('8 ranks, sum 28\n');
       }
     },

@@ -16,8 +16,8 @@ async function pool(cpus: readonly number[], ad?: Readonly<Record<string, string
 const nodes = (made: GangPool) =>
   made
     .running()
-    .map(({ node }) => node)
-    .sort();
+    .map(({ node = -1 }) => node)
+    .sort((a, b) => a - b);
 const last = (made: GangPool, key: AttemptKey) => made.reports.filter((report) => report.key === key).at(-1);
 
 describe('a parallel job in the pool', () => {
@@ -121,6 +121,27 @@ describe('a parallel job in the pool', () => {
           .sort(),
       ).toEqual(run);
     }
+  });
+
+  it('starts when a reservation of somebody else is over, which is then forgotten', async () => {
+    const made = await pool([2]);
+    const size = { cpus: 1, memoryMb: 0, diskKb: 0, gpus: 0 };
+    const from = made.now / 1000;
+    made.centralManager.reserve(
+      { id: 'r', owner: 'ann', count: 2, size, from, until: from + 100 },
+      undefined,
+      () => undefined,
+    );
+    made.submit('a.1.0.1', 2);
+    await made.settle();
+    expect(made.running()).toEqual([]);
+    await made.crash();
+    await made.settle();
+    expect(made.running()).toEqual([]);
+    made.tick(101);
+    await made.settle();
+    expect(nodes(made)).toEqual([0, 1]);
+    expect([...made.centralManager.reservations()]).toEqual([]);
   });
 
   it('does not lose its turn to jobs that come later', async () => {

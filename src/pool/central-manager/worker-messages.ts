@@ -108,6 +108,7 @@ export class CentralManagerHearing {
         break;
       case 'chunk':
       case 'ask':
+      case 'node-start':
         return;
     }
     this.#table.settle();

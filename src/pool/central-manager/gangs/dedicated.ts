@@ -7,7 +7,7 @@ import {
   type Machine,
   momentsOf,
   type Part,
-  roomFor,
+  spaceFor,
   type Seat,
   seats,
   spare,
@@ -80,8 +80,8 @@ export function plan(wishes: readonly Wish[], machines: readonly Machine[], rese
     // Its owner's own reservation, while that is in force.
     const others = holds.filter((hold) => hold.for !== reservationOf(wish.owner) || hold.at > 0);
     const open = now.filter((machine) => lasts(machine, 0, seconds));
-    const room = (machine: Machine) => spare(machine, others, seconds);
-    const found = seats(parts, open, room, oneGroup);
+    const space = (machine: Machine) => spare(machine, others, seconds);
+    const found = seats(parts, open, space, oneGroup);
     if (found) {
       starts.push({ id: wish.id, seats: found });
       now = taken(now, wish, found);
@@ -114,8 +114,8 @@ export function reservationOf(owner: string): string {
   return `reservation of ${owner}`;
 }
 
-function freeFor(parts: readonly Part[], machines: readonly Machine[], room: (machine: Machine) => Size): number {
-  return parts.reduce((sum, part) => sum + Math.min(part.count, roomFor(part, machines, room)), 0);
+function freeFor(parts: readonly Part[], machines: readonly Machine[], space: (machine: Machine) => Size): number {
+  return parts.reduce((sum, part) => sum + Math.min(part.count, spaceFor(part, machines, space)), 0);
 }
 
 /** The slots that the first waiting job gets, when, and who has to make way for it. */
@@ -133,10 +133,10 @@ function promised(
   for (const at of momentsOf(machines)) {
     const from = Number.isFinite(at) ? at : 0;
     const lasting = machines.filter((machine) => lasts(machine, from, wish.seconds));
-    const room = (machine: Machine) => without(freeThen(machine, at), holds, machine.id);
+    const space = (machine: Machine) => without(freeThen(machine, at), holds, machine.id);
     // What is free already comes first.
     const order = [...lasting].sort((a, b) => b.free.cpus - a.free.cpus);
-    const found = seats(wish.parts, order, room, wish.oneGroup);
+    const found = seats(wish.parts, order, space, wish.oneGroup);
     if (!found) continue;
     const own = heldFor(wish, found, at);
     return { at, holds: own, vacate: machines.flatMap((machine) => makeWay(machine, own, at)) };
@@ -198,11 +198,11 @@ function taken(machines: readonly Machine[], { id, parts, seconds }: Wish, found
 /** What a reservation holds: at its beginning the slots that are free first, and while it is in force, what is free. */
 function setAside({ owner, part, from }: Reserved, machines: readonly Machine[]): Hold[] {
   const at = Math.max(0, from);
-  const room = (machine: Machine) => freeThen(machine, at);
+  const space = (machine: Machine) => freeThen(machine, at);
   const order = [...machines].sort((a, b) => b.free.cpus - a.free.cpus);
   let missing = part.count;
   return order.flatMap((machine) => {
-    const times = Math.min(missing, roomFor(part, [machine], room));
+    const times = Math.min(missing, spaceFor(part, [machine], space));
     missing -= times;
     return Array.from({ length: times }, () => ({
       machine: machine.id,

@@ -198,6 +198,12 @@ export class Gangs {
   tick(): void {
     const now = this.#table.ports.clock();
     for (const [gang, until] of this.#resting) if (until <= now) this.#resting.delete(gang);
+    const { reservations, ports } = this.#table;
+    for (const { id, until } of reservations.values()) {
+      if (until > ports.now() / 1000) continue;
+      reservations.delete(id);
+      ports.journal.add({ r: 'unreserve', id });
+    }
     for (const round of this.#rounds.values()) this.#changed.add(round);
   }
 

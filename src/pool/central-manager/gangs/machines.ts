@@ -114,11 +114,11 @@ export function seats(
   capacity: (machine: Machine) => Size,
   oneGroup = false,
 ): readonly Seat[] | undefined {
-  const rooms = new Map(machines.map((machine) => [machine.id, capacity(machine)]));
+  const spaces = new Map(machines.map((machine) => [machine.id, capacity(machine)]));
   const sets = [...grouped(machines, oneGroup ? ({ group }) => group : ({ site }) => site).values()];
   if (!oneGroup && sets.length > 1) sets.push([...machines]);
   for (const set of sets) {
-    const found = within(parts, set, rooms);
+    const found = within(parts, set, spaces);
     if (found) return found;
   }
   return undefined;
@@ -139,9 +139,9 @@ function grouped(machines: readonly Machine[], by: (machine: Machine) => string 
 function within(
   parts: readonly Part[],
   machines: readonly Machine[],
-  rooms: ReadonlyMap<string, Size>,
+  spaces: ReadonlyMap<string, Size>,
 ): Seat[] | undefined {
-  const left = new Map(rooms);
+  const left = new Map(spaces);
   const found: Seat[][] = parts.map(() => []);
   const suited = parts.map((part, index) => ({ part, index, on: machines.filter((machine) => part.suits(machine)) }));
   // Those with the fewest machines first, so that the others do not take these.
@@ -150,22 +150,22 @@ function within(
   )) {
     let missing = part.count;
     for (const { id } of on) {
-      let room = left.get(id);
+      let space = left.get(id);
       if (missing === 0) break;
-      if (!room) continue;
-      for (let times = Math.min(missing, slotsIn(part.size, room)); times > 0 && fits(part.size, room); times--) {
-        room = minus(room, part.size);
+      if (!space) continue;
+      for (let times = Math.min(missing, slotsIn(part.size, space)); times > 0 && fits(part.size, space); times--) {
+        space = minus(space, part.size);
         found[index]?.push({ part: index, machine: id });
         missing -= 1;
       }
-      left.set(id, room);
+      left.set(id, space);
     }
     if (missing > 0) return undefined;
   }
   return found.flat();
 }
 
-/** How many of a part's slots there is room for. */
-export function roomFor(part: Part, machines: readonly Machine[], capacity: (machine: Machine) => Size): number {
+/** How many of a part's slots there is space for. */
+export function spaceFor(part: Part, machines: readonly Machine[], capacity: (machine: Machine) => Size): number {
   return machines.reduce((sum, machine) => sum + (part.suits(machine) ? slotsIn(part.size, capacity(machine)) : 0), 0);
 }
