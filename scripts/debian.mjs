@@ -174,8 +174,8 @@ try {
   const [tarball, more] = positionals;
   if (tarball === undefined || more !== undefined)
     throw new Refusal('one package of `npm pack` is needed: node scripts/debian.mjs gryphus-VERSION.tgz');
-  for (const file of [tarball, values.node])
-    if (file !== undefined && !existsSync(file)) throw new Refusal(`there is no ${file}`);
+  for (const file of [tarball, String(values.node ?? tarball)])
+    if (!existsSync(file)) throw new Refusal(`there is no ${file}`);
   process.stdout.write(`${makePackage(resolve(tarball), { ...values, out: resolve(values.out) })}\n`);
 } catch (thrown) {
   if (!(thrown instanceof Refusal) && !String(thrown?.code).startsWith('ERR_PARSE_ARGS')) throw thrown;

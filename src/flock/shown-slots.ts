@@ -123,6 +123,10 @@ export class ShownSlots {
           status: 255,
           message: `the job runs in the pool of ${partner}`,
         });
+      // Parallel jobs stay in their own pool.
+      case 'go':
+      case 'shell-out':
+      case 'shell-over':
       case 'shell-in':
       case 'shell-size':
       case 'shell-close':

@@ -131,7 +131,7 @@ cp state/n result
     await agent.run(['edit', String(cluster), '--set', 'Again=true']);
     const reason = await until(
       'it to be held',
-      async () => String((await agent.ads(cluster))[0]?.['HoldReason'] ?? '') || undefined,
+      async () => (await agent.ads(cluster))[0]?.['HoldReason'],
       60_000,
     );
     expect(reason).toContain('is not what was stored there');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openQueue } from '../../src/queue/api.ts';
 import { unfitness } from '../../src/queue/redis-fit.ts';
-import { TestAgent } from '../agent/agent.ts';
+import { TestAgent } from './agent.ts';
 import { removeTree } from '../remove-tree.ts';
 import { until } from '../sites/redis.ts';
 
