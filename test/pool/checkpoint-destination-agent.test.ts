@@ -129,11 +129,7 @@ cp state/n result
     await until('its list', () => below(dav.files).some((path) => path.includes('MANIFEST')) || undefined);
     writeFileSync(state, '2\n');
     await agent.run(['edit', String(cluster), '--set', 'Again=true']);
-    const reason = await until(
-      'it to be held',
-      async () => (await agent.ads(cluster))[0]?.['HoldReason'],
-      60_000,
-    );
+    const reason = await until('it to be held', async () => (await agent.ads(cluster))[0]?.['HoldReason'], 60_000);
     expect(reason).toContain('is not what was stored there');
     expect(existsSync(join(agent.work, 'w.out')) && agent.read('w.out').includes('went on')).toBe(false);
     await agent.ok('rm', String(cluster));
