@@ -123,6 +123,7 @@ describe('help', () => {
       'compat',
       'cred',
       'dag',
+      'flock',
       'glidein',
       'pool',
       'site',
