@@ -51,6 +51,8 @@ static void add_threads(struct found_process *process, bool stop) {
     }
     free(tids);
   }
+  if (process->thread_count == 0 || process->threads[0] != process->pid)
+    fail("the process %d ended while it was read", process->pid);
 }
 
 static void add_process(struct job *job, pid_t pid, int parent, bool stop) {

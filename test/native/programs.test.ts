@@ -75,8 +75,9 @@ describe.skipIf(!existsSync(HELPER) || !SLOW)('real programs', () => {
       let most = 0;
       for (let least = mean; most < MOVES && least > mean / 8; least /= 2) {
         const pauses = Array.from({ length: MOVES }, () => Math.random() * 1.6 * least);
-        const { code, out, moves } = await moved(command, pauses);
-        expect({ code, same: out === alone.out, pauses }).toEqual({ code: alone.code, same: true, pauses });
+        const { code, out, moves, said, err } = await moved(command, pauses);
+        const how = { moves, said, err, pauses };
+        expect({ code, same: out === alone.out, ...how }).toEqual({ code: alone.code, same: true, ...how });
         most = moves;
       }
       // A tree of processes is often in between: then it is tried again, and goes on meanwhile.
