@@ -302,7 +302,7 @@ void rebuild(const struct restoring *restoring, size_t index, pid_t pid) {
                       .process = &restoring->image->processes[index],
                       .program = restoring->programs[index]};
   const struct read_process *process = site.process;
-  if (!trace_stop(pid, pid)) fail("the process %d ended before it was restored", pid);
+  if (!trace_stop(pid, pid, RESTORE_SECONDS)) fail("the process %d ended before it was restored", pid);
   note(pid);
   trace_options(pid, true);
   trace_open(&site.traced, pid);
