@@ -29,7 +29,7 @@ export interface Orders {
   readonly vacate: (run: Run, because: Because, mostSeconds: number) => void;
   readonly kill: (run: Run, because: Because) => void;
   /** Has it checkpointed, if it wants that; then it is said why there is no checkpoint, or nothing if there is. */
-  readonly checkpoint: (run: Run, done: (trouble: string | undefined) => void) => void;
+  readonly checkpoint: (run: Run, answer: (trouble: string | undefined) => void) => void;
 }
 
 export interface OwnerControlOptions {

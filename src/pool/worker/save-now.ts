@@ -10,19 +10,19 @@ const CHECKPOINT_SIGNAL = 'SIGUSR2';
 
 /**
  * Has a run's image written, or its program told to save its work; the run goes on. Its home is told of an image; why
- * there is none, only if its user asked. `done` is told either, unless the run wants no checkpoints, or one is being made.
+ * there is none, only if its user asked. `answer` is given either, unless the run wants no checkpoints, or one is being made.
  */
 export function saveNow(
   run: Run,
   by: 'user' | 'policy',
   { chirp }: Pick<StartdOptions, 'chirp'>,
-  done: (trouble: string | undefined) => void = () => undefined,
+  answer: (trouble: string | undefined) => void = () => undefined,
 ): void {
   if (run.save && !run.saving && wantsCheckpoint(run)) {
     // What cannot be checkpointed now goes on: the next time will come.
     const saving = run.save(false).then((trouble) => {
       if (run.saving === saving) run.saving = undefined;
-      done(trouble);
+      answer(trouble);
       // Whether it lives or not, it is not what it was.
       if (run.brokenSave) return stopNow(run, evicted(`its checkpoint was broken off: ${trouble}`, 'policy'));
       if (trouble === undefined) return chirp?.tell(run, 'checkpointed', [], milliseconds(run));
@@ -37,7 +37,7 @@ export function saveNow(
   const name = readString(source, 'CheckpointSig') ?? CHECKPOINT_SIGNAL;
   if (!/^SIG[A-Z0-9]+$/.test(name)) return;
   run.signal(name as NodeJS.Signals);
-  done(undefined);
+  answer(undefined);
 }
 
 /** Its processor time so far, user and system. */
