@@ -9,6 +9,8 @@
 #include "say.h"
 
 #define MOST_PROCESSES 1024
+// A job that does not stop by then goes on.
+#define STOP_SECONDS 5
 
 static bool is_restorer(pid_t pid) {
   char *name = proc_text(pid, "comm");
@@ -44,13 +46,15 @@ static void add_threads(struct found_process *process, bool stop) {
     for (size_t i = 0; i < count; i++) {
       bool known = false;
       for (size_t k = 0; k < process->thread_count; k++) known |= process->threads[k] == tids[i];
-      if (known || !trace_stop(process->pid, tids[i])) continue;
+      if (known || !trace_stop(process->pid, tids[i], STOP_SECONDS)) continue;
       process->threads = grown(process->threads, process->thread_count, sizeof *process->threads);
       process->threads[process->thread_count++] = tids[i];
       more = true;
     }
     free(tids);
   }
+  if (process->thread_count == 0 || process->threads[0] != process->pid)
+    fail("the process %d ended while it was read", process->pid);
 }
 
 static void add_process(struct job *job, pid_t pid, int parent, bool stop) {

@@ -166,7 +166,16 @@ struct proc_fd *proc_fds(pid_t pid, size_t *count) {
   return fds;
 }
 
-pid_t *proc_threads(pid_t pid, size_t *count) { return numbers_in(pid, "task", count); }
+// After the highest number come low ones again: the first thread need not have the lowest.
+pid_t *proc_threads(pid_t pid, size_t *count) {
+  pid_t *tids = numbers_in(pid, "task", count);
+  for (size_t i = 1; i < *count; i++) {
+    if (tids[i] != pid) continue;
+    memmove(tids + 1, tids, i * sizeof *tids);
+    tids[0] = pid;
+  }
+  return tids;
+}
 
 pid_t *proc_children(pid_t pid, size_t *count) {
   size_t threads;

@@ -302,7 +302,7 @@ void rebuild(const struct restoring *restoring, size_t index, pid_t pid) {
                       .process = &restoring->image->processes[index],
                       .program = restoring->programs[index]};
   const struct read_process *process = site.process;
-  if (!trace_stop(pid, pid)) fail("the process %d ended before it was restored", pid);
+  if (!trace_stop(pid, pid, RESTORE_SECONDS)) fail("the process %d ended before it was restored", pid);
   note(pid);
   trace_options(pid, true);
   trace_open(&site.traced, pid);
@@ -338,6 +338,8 @@ void rebuild(const struct restoring *restoring, size_t index, pid_t pid) {
 
 void release(void) {
   for (size_t i = 0; i < stopped.count; i++) ptrace(PTRACE_SETOPTIONS, stopped.tids[i], 0, 0);
+  // Those that go on already may end the others.
   for (size_t i = stopped.count; i-- > 0;)
-    if (ptrace(PTRACE_DETACH, stopped.tids[i], 0, 0)) fail_errno("the process %d cannot be let go", stopped.tids[i]);
+    if (ptrace(PTRACE_DETACH, stopped.tids[i], 0, 0) && errno != ESRCH)
+      fail_errno("the process %d cannot be let go", stopped.tids[i]);
 }

@@ -18,8 +18,6 @@
 #include "job.h"
 #include "say.h"
 
-#define SECONDS 60
-
 void own_vdso(uint64_t *bytes, uint64_t *hash) {
   size_t count;
   struct proc_map *maps = proc_maps(getpid(), &count);
@@ -102,7 +100,7 @@ static void wait_until_ready(const struct restoring *restoring, pid_t child) {
     int status;
     // It has said why.
     if (waitpid(child, &status, WNOHANG) == child || atomic_load(&restoring->progress->failed)) exit(1);
-    if (now.tv_sec - began.tv_sec > SECONDS) fail("the processes cannot be made within %d s", SECONDS);
+    if (now.tv_sec - began.tv_sec > RESTORE_SECONDS) fail("the processes cannot be made within %d s", RESTORE_SECONDS);
     nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
   }
 }

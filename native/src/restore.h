@@ -7,6 +7,9 @@
 #include "job.h"
 #include "reader.h"
 
+// A busy machine takes its time; what cannot be restored holds the job.
+#define RESTORE_SECONDS 60
+
 struct restoring {
   const struct image *image;
   const char *sandbox;

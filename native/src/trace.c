@@ -17,8 +17,6 @@
 #include "proc.h"
 #include "say.h"
 
-#define STOP_SECONDS 5
-
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -37,13 +35,13 @@ static int next_stop(pid_t tid, double until) {
   }
 }
 
-bool trace_stop(pid_t pid, pid_t tid) {
+bool trace_stop(pid_t pid, pid_t tid, int seconds) {
   if (ptrace(PTRACE_SEIZE, tid, 0, 0)) {
     if (errno == ESRCH) return false;
     fail_errno("the process %d may not be traced", pid);
   }
   if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) return false;
-  double until = now() + STOP_SECONDS;
+  double until = now() + seconds;
   for (;;) {
     int status = next_stop(tid, until);
     if (status == 0) return false;

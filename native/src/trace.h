@@ -15,8 +15,8 @@ struct traced {
   uint64_t syscall;  // the address of a syscall instruction
 };
 
-// Stops one thread; false if it has ended. Ends with a sentence if it may not be traced or does not stop.
-bool trace_stop(pid_t pid, pid_t tid);
+// Stops one thread; false if it has ended. Ends with a sentence if it may not be traced or does not stop in time.
+bool trace_stop(pid_t pid, pid_t tid, int seconds);
 // Opens the memory of a process whose threads are stopped, and finds a syscall instruction in its vdso.
 void trace_open(struct traced *process, pid_t pid);
 // While it is set, the processes end with us: they are being changed.

@@ -42,7 +42,7 @@ export const POLICY_KEYS = {
   ),
   max_vacate_time: own('how many seconds a job may take to end after it is asked to (MachineMaxVacateTime).'),
   periodic_checkpoint: own(
-    'when a job with `+WantCheckpointSignal = true` is sent its checkpoint signal (PERIODIC_CHECKPOINT).',
+    'when a job with `want_checkpoint = true` is checkpointed, and one with `+WantCheckpointSignal = true` sent its checkpoint signal (PERIODIC_CHECKPOINT).',
   ),
   attributes: entry(
     machineAttributes,

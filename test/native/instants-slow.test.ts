@@ -25,8 +25,16 @@ describe.skipIf(!existsSync(HELPER) || !SLOW)('a program of four threads', () =>
     let done = 0;
     while (done < INSTANTS) {
       const pauses = Array.from({ length: IN_ONE_RUN }, () => Math.random() * LONGEST_MS);
-      const { code, out, moves } = await moved(command, pauses);
-      expect({ code, out, done, pauses }).toEqual({ code: alone.code, out: alone.out, done, pauses });
+      const { code, out, moves, said, err } = await moved(command, pauses);
+      expect({ code, out, done, moves, said, err, pauses }).toEqual({
+        code: alone.code,
+        out: alone.out,
+        done,
+        moves,
+        said,
+        err: '',
+        pauses,
+      });
       expect(moves).toBeGreaterThan(0);
       done += moves;
       process.stderr.write(`${done} instants: 0 wrong\n`);

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 export const HELPER = join(
@@ -15,6 +15,8 @@ export interface Moved {
   readonly moves: number;
   /** Why the last checkpoint was not made; '' if it was. */
   readonly said: string;
+  /** The standard error of the last start: the program's, or the helper's that restored it. */
+  readonly err: string;
 }
 
 /**
@@ -33,17 +35,23 @@ export function mover(root: string): (command: readonly string[], pauses: readon
     for (let turn = 0; ; turn++) {
       const stdout = `${box}.out`;
       const [program = '', ...args] = words;
-      const child = spawn(program, args, { cwd: box, stdio: ['ignore', openSync(stdout, 'w'), 'ignore'] });
+      const stderr = `${box}.err`;
+      const [one, two] = [openSync(stdout, 'w'), openSync(stderr, 'w')];
+      const child = spawn(program, args, { cwd: box, stdio: ['ignore', one, two] });
+      closeSync(one);
+      closeSync(two);
       const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
       const pause = pauses[turn];
       if (pause !== undefined) await Promise.race([ended, new Promise((resume) => setTimeout(resume, pause))]);
       // A restored program is below the helper that waits for it.
       const of = [turn === 0 ? '--pid' : '--below', String(child.pid)];
-      const dump = ['dump', ...of, '--sandbox', box, '--to', image, '--stdout', stdout, '--kill'];
+      const dump = ['dump', ...of, '--sandbox', box, '--to', image, '--stdout', stdout, '--stderr', stderr, '--kill'];
       const said = pause === undefined ? 'it was not asked' : await dumped(child, dump);
       const code = await ended;
       out += readFileSync(stdout, 'latin1');
-      if (said !== '') return { code, out, moves, said };
+      if (said !== '') return { code, out, moves, said, err: readFileSync(stderr, 'latin1') };
+      rmSync(stdout);
+      rmSync(stderr);
       moves++;
       rmSync(box, { recursive: true });
       box = join(root, `box${boxes++}`);

@@ -28,7 +28,8 @@ export interface Orders {
   readonly hold: (run: Run, still: boolean) => void;
   readonly vacate: (run: Run, because: Because, mostSeconds: number) => void;
   readonly kill: (run: Run, because: Because) => void;
-  readonly checkpoint: (run: Run) => boolean;
+  /** Has it checkpointed, if it wants that; then it is said why there is no checkpoint, or nothing if there is. */
+  readonly checkpoint: (run: Run, answer: (trouble: string | undefined) => void) => void;
 }
 
 export interface OwnerControlOptions {
@@ -53,6 +54,8 @@ export interface OwnerControlOptions {
 const GLANCE = 1;
 /** How often the changing part of the ad is measured, if the policy does not look at it, in seconds. */
 const SELDOM = 30;
+/** After how many seconds what could not be checkpointed is tried again. */
+const AGAIN = 30;
 /** The owner counts as present while the last sign is younger than this, in seconds. */
 const PRESENT = 60;
 
@@ -70,6 +73,8 @@ export class OwnerControl {
   readonly #jobs = new WeakMap<Run, ClassAd>();
   /** Runs of an earlier worker whose orders were given again. */
   readonly #renewed = new WeakSet<Run>();
+  /** From when on those that could not be checkpointed are told again. */
+  readonly #again = new WeakMap<Run, number>();
   #machine: SlotRecord;
   #base:
     | { readonly ad: AttrTexts; readonly macros: string; readonly parsed: ClassAd; readonly uses: boolean }
@@ -254,11 +259,19 @@ export class OwnerControl {
     const passed = look(record.state, facts);
     if (facts.preempt && passed.includes('retiring')) record.mustLeave = true;
     for (const to of passed) this.#move(run, record, to, at, scope);
-    if (record.state === 'busy' && policy.wantsCheckpoint(scope) && this.#options.orders.checkpoint(run)) {
+    if (record.state === 'busy' && policy.wantsCheckpoint(scope)) this.#checkpoint(run, record, at);
+    if (run.found && !this.#renewed.has(run)) this.#renew(run, record, scope, passed.length > 0);
+  }
+
+  #checkpoint(run: Run, record: SlotRecord, at: number): void {
+    if (at < (this.#again.get(run) ?? at)) return;
+    this.#again.set(run, at + AGAIN);
+    this.#options.orders.checkpoint(run, (trouble) => {
+      if (trouble !== undefined) return this.#options.log(`${run.key}: not checkpointed: ${trouble}`);
+      this.#again.delete(run);
       record.lastCheckpoint = at;
       this.#save();
-    }
-    if (run.found && !this.#renewed.has(run)) this.#renew(run, record, scope, passed.length > 0);
+    });
   }
 
   /** An order that may not have been carried out before its worker died is given again. */
@@ -371,7 +384,7 @@ export class OwnerControl {
     const { dir, boot, log } = this.#options;
     // What is at its beginning need not be known to the next worker.
     const slots = [...this.#slots].filter(
-      ([, { state, mustLeave, suspended }]) => state !== 'busy' || mustLeave || suspended,
+      ([, record]) => record.state !== 'busy' || record.mustLeave || record.suspended || record.lastCheckpoint,
     );
     try {
       writeRecord(dir, {

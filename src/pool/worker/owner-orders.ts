@@ -10,6 +10,6 @@ export function ownerOrders(means: () => Pick<StartdOptions, 'owner' | 'say' | '
     hold: (run, still) => suspend(run, still, 'owner', means()),
     vacate: (run, { message, by }, mostSeconds) => stop(run, evicted(message, by), mostSeconds),
     kill: (run, { message, by }) => stopNow(run, evicted(message, by)),
-    checkpoint: (run) => saveNow(run, 'policy', means()),
+    checkpoint: (run, answer) => saveNow(run, 'policy', means(), answer),
   };
 }

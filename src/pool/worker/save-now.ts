@@ -10,28 +10,34 @@ const CHECKPOINT_SIGNAL = 'SIGUSR2';
 
 /**
  * Has a run's image written, or its program told to save its work; the run goes on. Its home is told of an image; why
- * there is none, only if its user asked. False if the run wants no checkpoints, or one is being made.
+ * there is none, only if its user asked. `answer` is given either, unless the run wants no checkpoints, or one is being made.
  */
-export function saveNow(run: Run, by: 'user' | 'policy', { chirp }: Pick<StartdOptions, 'chirp'>): boolean {
+export function saveNow(
+  run: Run,
+  by: 'user' | 'policy',
+  { chirp }: Pick<StartdOptions, 'chirp'>,
+  answer: (trouble: string | undefined) => void = () => undefined,
+): void {
   if (run.save && !run.saving && wantsCheckpoint(run)) {
     // What cannot be checkpointed now goes on: the next time will come.
     const saving = run.save(false).then((trouble) => {
       if (run.saving === saving) run.saving = undefined;
+      answer(trouble);
       // Whether it lives or not, it is not what it was.
       if (run.brokenSave) return stopNow(run, evicted(`its checkpoint was broken off: ${trouble}`, 'policy'));
       if (trouble === undefined) return chirp?.tell(run, 'checkpointed', [], milliseconds(run));
       return by === 'user' ? chirp?.tell(run, 'not_checkpointed', [trouble], []) : undefined;
     });
     run.saving = saving;
-    return true;
+    return;
   }
   const ad = jobAdOf(run);
   const source = { get: (name: string) => ad[name] ?? undefined };
-  if (source.get('WantCheckpointSignal')?.trim().toLowerCase() !== 'true') return false;
+  if (source.get('WantCheckpointSignal')?.trim().toLowerCase() !== 'true') return;
   const name = readString(source, 'CheckpointSig') ?? CHECKPOINT_SIGNAL;
-  if (!/^SIG[A-Z0-9]+$/.test(name)) return false;
+  if (!/^SIG[A-Z0-9]+$/.test(name)) return;
   run.signal(name as NodeJS.Signals);
-  return true;
+  answer(undefined);
 }
 
 /** Its processor time so far, user and system. */

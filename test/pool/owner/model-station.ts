@@ -94,7 +94,7 @@ export class Station {
           program.still = false;
         }),
         kill: orders((program) => this.#end(program, killed)),
-        checkpoint: () => false,
+        checkpoint: () => undefined,
       },
       sources: () => [{ name: 'keys', look: (at): Reading => ({ sees: true, idle: at - this.key, note: '' }) }],
       say,

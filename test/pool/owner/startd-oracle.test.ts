@@ -122,7 +122,7 @@ function ours({ policy: own, idle, job }: Scenario): string[][] {
       hold: (_, still) => (run.phase = still ? 'suspended' : 'running'),
       vacate: () => job === 'obeys' && (run.phase = 'ended'),
       kill: () => (run.phase = 'ended'),
-      checkpoint: () => false,
+      checkpoint: () => undefined,
     },
     sources: () => [],
     say: (message) => {
