@@ -79,6 +79,11 @@ start_of() { # $1 pid: sets PSTART, empty if there is no such process
 lives() { # $1 pid, $2 pstart, $3 boot, $4 host; a process on another machine counts as alive
   [ -n "${4-}" ] || return 1
   [ "$4" = "$HOST" ] || return 0
+  is_process "$@"
+}
+# Also after this machine got another name, as a boot has a number of its own.
+is_process() { # the same words
+  [ "$4" = "$HOST" ] || [ "$BOOT" != - ] || return
   [ "$3" = "$BOOT" ] && start_of "$1" && [ -n "$PSTART" ] && [ "$PSTART" = "$2" ]
 }
 # $1 file: sets CLAIM to its line; empty after a worker took the job, until the program starts. SLOT: the worker's until then.
@@ -228,7 +233,7 @@ backend_cancel() { # $1 how, $2 tags
   set -f
 }
 fork_signal() { # $1 signal, then the words of a claim
-  [ "${5-}" = "$HOST" ] && lives "$2" "$3" "$4" "$5" || return
+  [ -n "${5-}" ] && is_process "$2" "$3" "$4" "$5" || return
   # The wrapper notes it.
   [ "$1" = KILL ] || [ -z "${6-}" ] || kill "-$1" "$6"
   # It makes its own process group as its first step.

@@ -37,13 +37,22 @@ it('a claim says which process runs it, or that none does yet', () => {
   expect(stateOf(`${process.pid} ${startOf(process.pid)} before here\n`)).toBe('NODE_FAIL');
 });
 
-describe('a claim that an older version made', () => {
+describe('a claim of an older version, or under another name of the machine,', () => {
   const run = (lines: string) => {
     const script = `set -ufC; cd '${dir}'; ROOT='${dir}'; say() { printf '%s\\n' "$*"; }; GRYPHUS_SLOTS=1 HOST=here BOOT=now; . '${FORK}'; ${lines}`;
     const { stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
     expect(stderr).toBe('');
     return stdout;
   };
+  it('is cancelled also after its machine got another name', async () => {
+    const job = spawn('sleep', ['600'], { detached: true });
+    const ended = new Promise((done) => void job.once('close', (_, signal) => done(signal)));
+    const pid = job.pid ?? 0;
+    writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1'), `${pid} ${startOf(pid)} now before\n`);
+    run('backend_cancel TERM gryphus.a.1.0.1.1');
+    expect(await ended).toBe('SIGTERM');
+  });
+
   const held = (name: string) => readdirSync(join(dir, 'fork', name));
 
   it('is followed, and its job can be cancelled', async () => {
