@@ -2,6 +2,8 @@
 #   fork/queue/SEQ-KEY:N    waits, unless it is also in
 #   fork/running/SEQ-KEY:N  a worker has it; its line: its process `PID PSTART BOOT HOST`, then the wrapper's number unless that
 #                           is PID; until it runs, `@SLOT`
+#   fork/running/SEQ-KEY:N@SLOT  the same, from the worker of an older version: it is in the queue no more, and its line is one
+#                           word until it runs
 #   fork/slot.SLOT          the worker's line in the same form; there are as many slots as jobs may run at once
 # Workers need no JobManager: each runs one waiting job after another and ends when no job waits.
 QUEUE_HEADING=TAG
@@ -77,11 +79,17 @@ start_of() { # $1 pid: sets PSTART, empty if there is no such process
 lives() { # $1 pid, $2 pstart, $3 boot, $4 host; a process on another machine counts as alive
   [ -n "${4-}" ] || return 1
   [ "$4" = "$HOST" ] || return 0
+  is_process "$@"
+}
+# Also after this machine got another name, as a boot has a number of its own.
+is_process() { # the same words
+  [ "$4" = "$HOST" ] || [ "$BOOT" != - ] || return
   [ "$3" = "$BOOT" ] && start_of "$1" && [ -n "$PSTART" ] && [ "$PSTART" = "$2" ]
 }
 # $1 file: sets CLAIM to its line; empty after a worker took the job, until the program starts. SLOT: the worker's until then.
 claim_of() {
   CLAIM='' SLOT=''
+  case $1 in *@*) SLOT=${1##*@} ;; esac
   IFS= read -r CLAIM <"$1"
   case $CLAIM in
     *' '*) ;;
@@ -144,6 +152,7 @@ fork_repair() {
   for file in fork/running/*; do
     [ -f "$file" ] || continue
     name=${file#fork/running/}
+    name=${name%@*}
     word=${name#*-}
     claim_of "$file"
     # shellcheck disable=SC2086 # words
@@ -152,7 +161,10 @@ fork_repair() {
       if [ -z "$CLAIM" ] && taker_lives; then continue; fi
       gone="$gone fork/queue/$name" claims="$claims $file"
     elif [ -z "$CLAIM" ] && [ ! -e "jobs/${word%:*}/run.lock.${word##*:}" ] && ! taker_lives; then
-      rm -f "$file"
+      case $file in
+        *@*) mv -f "$file" "fork/queue/$name" ;;
+        *) rm -f "$file" ;;
+      esac
     fi
   done 2>/dev/null
   set -f
@@ -173,6 +185,7 @@ backend_queue() {
   for file in fork/running/*; do
     name=${file#fork/running/}
     case $name in *-*:*) ;; *) continue ;; esac
+    name=${name%@*}
     word=${name#*-}
     state=RUNNING
     claim_of "$file"
@@ -203,7 +216,7 @@ backend_cancel() { # $1 how, $2 tags
   for tag in $2; do
     word=${tag#gryphus.} && word=${word%.*}:${word##*.}
     rm -f fork/queue/*-"$word"
-    for file in fork/running/*-"$word"; do
+    for file in fork/running/*-"$word" fork/running/*-"$word"@*; do
       [ -f "$file" ] || continue
       turns=0
       claim_of "$file"
@@ -220,7 +233,7 @@ backend_cancel() { # $1 how, $2 tags
   set -f
 }
 fork_signal() { # $1 signal, then the words of a claim
-  [ "${5-}" = "$HOST" ] && lives "$2" "$3" "$4" "$5" || return
+  [ -n "${5-}" ] && is_process "$2" "$3" "$4" "$5" || return
   # The wrapper notes it.
   [ "$1" = KILL ] || [ -z "${6-}" ] || kill "-$1" "$6"
   # It makes its own process group as its first step.

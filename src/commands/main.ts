@@ -4,6 +4,7 @@ import { Config, Errors, run } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { ownPackage } from '../util/own-package.ts';
+import { WARNING } from '../util/warn.ts';
 import { condorHabits, type Flagged } from './argv.ts';
 import { hasColours } from './show/colour.ts';
 import { errorText } from './show/error.ts';
@@ -17,6 +18,11 @@ const root = resolve(here, '../..');
 /** Runs the command line, from its words to the exit status. */
 export async function main(words: readonly string[]): Promise<void> {
   ownStreams();
+  // In the place of Node's own listener, whose lines name the process and an option of Node.
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => {
+    process.stderr.write(`gryphus: ${name === WARNING ? message : `${name}: ${message}`}\n`);
+  });
   const { CHOICE, COMMANDS } = await import('./registry.ts');
   try {
     // What `compat install` writes; their options are not those of this command line.

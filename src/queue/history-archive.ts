@@ -106,7 +106,7 @@ export function openArchive(path: string): { readonly file: Bytes; readonly inde
   const fd = packedIndex && openIfThere(archiveOf(path));
   if (!packedIndex || fd === undefined) return undefined;
   try {
-    const all = gunzipSync(packedIndex);
+    const all = expanded(packedIndex) ?? Buffer.alloc(0);
     const cut = all.indexOf(10);
     const what = `The history's index ${at}`;
     const remedy = `Move ${at} and ${archiveOf(path)} elsewhere; the jobs in them are then no longer shown.`;
@@ -152,9 +152,19 @@ class Archived implements Bytes {
     const known = this.#open.find((one) => one.n === n);
     if (known) return known.bytes;
     const [from = 0, to = 0] = this.#pieces.slice(n, n + 2);
-    const bytes = to > from ? gunzipSync(readAt(this.#fd, from, to - from)) : Buffer.alloc(0);
+    // In the place of a damaged piece, bytes that are no line, so that those after it stand where they did.
+    const bytes = to > from ? (expanded(readAt(this.#fd, from, to - from)) ?? Buffer.alloc(PIECE)) : Buffer.alloc(0);
     this.#open = [{ n, bytes }, ...this.#open.slice(0, 2)];
     return bytes;
+  }
+}
+
+/** `undefined` if it is damaged. */
+function expanded(packed: Buffer): Buffer | undefined {
+  try {
+    return gunzipSync(packed);
+  } catch {
+    return undefined;
   }
 }
 

@@ -6,13 +6,13 @@ import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
-import { checkStored, parseStored, type StoredPlace } from '../util/stored-json.ts';
 import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
-import { CLUSTER_LINE, type ClusterLine, HistoryFile, isJobLine, type JobLine } from './history-file.ts';
+import { type ClusterLine, HistoryFile, type JobLine } from './history-file.ts';
 import { type HistoryName, HistoryRanges } from './history-ranges.ts';
-import { type HistoryEntry, HistorySnapshot } from './history-snapshot.ts';
+import { HistoryReading, jobLine } from './history-reading.ts';
+import type { HistoryEntry } from './history-snapshot.ts';
 import { getOpened, namesOf, type Opened } from './read.ts';
-import { ownOf, ownText, plainString, stateNamed } from './record.ts';
+import { ownOf, ownText, plainString } from './record.ts';
 import type { QueueContext } from './context.ts';
 
 interface Mark {
@@ -66,18 +66,17 @@ export class History implements Reading {
     for (const one of this.#names().reverse()) {
       if (!mayHave(one)) continue;
       const { name } = one;
-      const snapshot = left > 0 ? HistorySnapshot.open(join(this.#dir, name)) : undefined;
+      const reading = left > 0 ? HistoryReading.open(join(this.#dir, name)) : undefined;
       try {
-        const ads = new Map<number, Attrs>();
-        for (const entry of snapshot?.entries((cluster, proc) => wanted({ cluster, proc })) ?? []) {
-          const job = snapshot && readEntry(snapshot, entry, ads, join(this.#dir, name));
+        for (const entry of reading?.snapshot.entries((cluster, proc) => wanted({ cluster, proc })) ?? []) {
+          const job = reading?.record(entry);
           if (!job || !wished.some((one) => one(job))) continue;
           yield job;
           left -= 1;
           if (left <= 0) return;
         }
       } finally {
-        snapshot?.close();
+        reading?.close();
       }
     }
   }
@@ -222,8 +221,9 @@ export class History implements Reading {
       tail.file.look((snapshot) => {
         for (const { text } of snapshot.lines(tail.from)) {
           if (!text.startsWith('{"j":')) continue;
-          const line = checkStored(isJobLine, text, damagedLine(tail.file.path));
-          written.set(line.j, line);
+          // A job whose line is damaged is still in the queue, and is written again.
+          const line = jobLine(text);
+          if (line) written.set(line.j, line);
         }
       }, undefined);
     }
@@ -322,8 +322,10 @@ function isLine({ id, stored }: Opened, site: string, line: JobLine | undefined)
 /** Unix seconds; 0 if the file has no jobs. */
 function lastRetired(file: HistoryFile): number {
   return file.look((snapshot) => {
-    for (const { offset, length } of snapshot.entries())
-      return checkStored(isJobLine, snapshot.line(offset, length), damagedLine(file.path)).t;
+    for (const { offset, length } of snapshot.entries()) {
+      const line = jobLine(snapshot.line(offset, length));
+      if (line) return line.t;
+    }
     return 0;
   }, 0);
 }
@@ -342,35 +344,4 @@ function wishedBy(wish: LookWish): (job: SeenJob) => boolean {
   const { owner, where } = wish;
   return (job) =>
     placed(job.id) && (owner === undefined || plainString(job.attrs.get('Owner')) === owner) && (!where || where(job));
-}
-
-function damagedLine(path: string): StoredPlace {
-  return {
-    what: `A line of the history ${path}`,
-    remedy: `Move ${path} and its index elsewhere (or ${path}.gz and that of its index); the jobs in it are then no longer shown.`,
-  };
-}
-
-/** `undefined` for a line that was rolled back. */
-function readEntry(
-  snapshot: HistorySnapshot,
-  entry: HistoryEntry,
-  ads: Map<number, Attrs>,
-  path: string,
-): HistoryRecord | undefined {
-  const text = snapshot.line(entry.offset, entry.length);
-  if (text === '') return undefined;
-  const line = checkStored(isJobLine, text, damagedLine(path));
-  let cluster = ads.get(line.c[0]);
-  if (!cluster) {
-    cluster = new Attrs(parseStored(CLUSTER_LINE, snapshot.line(...line.c), damagedLine(path)).ad);
-    ads.set(line.c[0], cluster);
-  }
-  const state = stateNamed(line.s) ?? 'completed';
-  return {
-    id: { cluster: entry.cluster, proc: entry.proc },
-    state,
-    retired: line.t,
-    attrs: new Attrs(line.own, cluster),
-  };
 }

@@ -7,6 +7,7 @@ import { GryphusError } from '../errors.ts';
 import { isMarked, sameMark } from '../util/marked-dir.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { storedOr } from '../util/stored-json.ts';
+import { warn } from '../util/warn.ts';
 
 /** Where a state directory is used: `host` and `boot` tell machines apart, the rest tells a copy from the original. */
 const PLACE = z.object({ host: z.string(), boot: z.string(), path: z.string(), dev: z.number(), ino: z.number() });
@@ -64,6 +65,10 @@ export function usePlace(stateDir: string): () => void {
 async function refuseUsed(stateDir: string, { host }: Place): Promise<void> {
   const first = timeOf(usedFile(stateDir));
   if (first === undefined) return;
+  const seconds = Math.ceil(WATCH_MS / 1000);
+  warn(
+    `The state directory ${stateDir} was last used on host ${host}: watching for ${seconds} s whether that goes on.`,
+  );
   for (const end = performance.now() + WATCH_MS; performance.now() < end; await sleep(LOOK_MS)) {
     const now = timeOf(usedFile(stateDir));
     if (now === undefined) return;

@@ -44,6 +44,7 @@ async function main(): Promise<void> {
   ensureStateDirs(paths);
   const { settings, follow, close: closeSettings } = await followSettings(paths);
   const log = openLog(join(paths.logDir, 'scheduler.log'), settings['log.level'], settings['log.max_size']);
+  process.on('warning', ({ message }) => log.warn(message));
   follow({
     changed: (now) => {
       log.level = now['log.level'];

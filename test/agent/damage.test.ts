@@ -66,16 +66,21 @@ describe("the queue's file", () => {
   );
 });
 
-it('a history with a torn line shows every job that it had; one with a damaged line says which file', async () => {
+it('a history with a torn line shows every job that it had; one with a damaged line says which, and shows the others', async () => {
   unpackRelease(agent, RELEASES.at(-1) ?? '');
   const file = join(state(), 'history/2026-11.jsonl');
   writeFileSync(file, `${readFileSync(file, 'utf8')}{"j":"9.9","c":[0,`);
   expect(JSON.parse(await agent.ok('history', '--json', '1'))).toHaveLength(3);
   await agent.ok('down');
-  writeFileSync(file, readFileSync(file, 'latin1').replace('{"j"', '\0"j"'), 'latin1');
-  const { code, stderr } = await agent.run(['history']);
-  expect(code).toBe(78);
-  expect(stderr).toContain(`A line of the history ${file} is damaged`);
+  const all = JSON.parse(await agent.ok('history', '--json')) as readonly unknown[];
+  await agent.ok('down');
+  const lines = readFileSync(file, 'latin1').split('\n');
+  const n = lines.findIndex((line) => line.startsWith('{"j"'));
+  writeFileSync(file, lines.with(n, lines[n]?.replace('{"j"', '\0"j"') ?? '').join('\n'), 'latin1');
+  const { code, stdout, stderr } = await agent.run(['history', '--json']);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toHaveLength(all.length - 1);
+  expect(stderr).toBe(`gryphus: The history ${file} is damaged in line ${n + 1}: 1 job of it is not shown.\n`);
 }, 120_000);
 
 describe('a home', () => {

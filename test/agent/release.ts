@@ -12,6 +12,9 @@ export const RELEASES: readonly string[] = readdirSync(DIR)
   .filter((name) => name.endsWith('.tgz'))
   .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 
+// Without any, tests of each release would be none.
+if (RELEASES.length === 0) throw new Error(`no release is kept in ${DIR}`);
+
 /** Gives an agent that has not been started the files that a release left, as if it had been that agent's. */
 export function unpackRelease(agent: TestAgent, release: string): void {
   for (const name of ['g', 'work', 'home']) rmSync(join(agent.dir, name), { recursive: true, force: true });

@@ -48,8 +48,9 @@ it.each(['removed', "replaced by another agent's"])(
     if (how === 'removed') rmSync(state, { recursive: true, maxRetries: 20 });
     else {
       renameSync(state, `${state}.old`);
-      rmSync(`${state}.old`, { recursive: true, maxRetries: 20 });
+      // At once, before a daemon could make it anew.
       mkdirSync(state, { mode: 0o700 });
+      rmSync(`${state}.old`, { recursive: true, maxRetries: 20 });
     }
     const since = performance.now();
     const left = await until('the daemons to end', () => daemons(agent).length === 0 || undefined, 40_000).then(

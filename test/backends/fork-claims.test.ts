@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 const FORK = join(import.meta.dirname, '../../src/backends/fork.sh');
 let dir: string;
@@ -35,6 +35,50 @@ it('a claim says which process runs it, or that none does yet', () => {
   expect(stateOf(`${process.pid} 1 now elsewhere\n`)).toBe('RUNNING');
   expect(stateOf(`${process.pid} 1 now here\n`)).toBe('VANISHED');
   expect(stateOf(`${process.pid} ${startOf(process.pid)} before here\n`)).toBe('NODE_FAIL');
+});
+
+describe('a claim of an older version, or under another name of the machine,', () => {
+  const run = (lines: string) => {
+    const script = `set -ufC; cd '${dir}'; ROOT='${dir}'; say() { printf '%s\\n' "$*"; }; GRYPHUS_SLOTS=1 HOST=here BOOT=now; . '${FORK}'; ${lines}`;
+    const { stdout, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    return stdout;
+  };
+  it('is cancelled also after its machine got another name', async () => {
+    const job = spawn('sleep', ['600'], { detached: true });
+    const ended = new Promise((done) => void job.once('close', (_, signal) => done(signal)));
+    const pid = job.pid ?? 0;
+    writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1'), `${pid} ${startOf(pid)} now before\n`);
+    run('backend_cancel TERM gryphus.a.1.0.1.1');
+    expect(await ended).toBe('SIGTERM');
+  });
+
+  const held = (name: string) => readdirSync(join(dir, 'fork', name));
+
+  it('is followed, and its job can be cancelled', async () => {
+    mkdirSync(join(dir, 'jobs/a.1.0.1/run.lock.1'), { recursive: true });
+    const job = spawn('sleep', ['600'], { detached: true });
+    const ended = new Promise((done) => void job.once('close', (_, signal) => done(signal)));
+    const pid = job.pid ?? 0;
+    writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1@1'), `${pid} ${startOf(pid)} now here\n`);
+    expect(run('fork_repair; fork_kick() { :; }; backend_queue')).toBe('TAG\ngryphus.a.1.0.1.1 7 RUNNING\n');
+    run('backend_cancel TERM gryphus.a.1.0.1.1');
+    expect(await ended).toBe('SIGTERM');
+    writeFileSync(join(dir, 'jobs/a.1.0.1/exit'), '');
+    run('fork_repair');
+    expect(held('running')).toEqual([]);
+  });
+
+  it('is given back if its worker died before the job began, and is left to a worker that lives', () => {
+    mkdirSync(join(dir, 'jobs/a.1.0.1'));
+    writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1@1'), '7\n');
+    writeFileSync(join(dir, 'fork/slot.1'), `${process.pid} ${startOf(process.pid)} now here\n`);
+    run('fork_repair');
+    expect(held('running')).toEqual(['7-a.1.0.1:1@1']);
+    writeFileSync(join(dir, 'fork/slot.1'), `${process.pid} 1 now here\n`);
+    run('fork_repair');
+    expect([held('queue'), held('running')]).toEqual([['7-a.1.0.1:1'], []]);
+  });
 });
 
 it('the claims of all jobs that have ended are removed by one process', () => {

@@ -213,7 +213,7 @@ describe('the history', () => {
     await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
   });
 
-  it('archives full files, which are read as before, by gzip too', async () => {
+  it('archives full files, which are read as before, by gzip too; damage costs only the jobs that it hit', async () => {
     rmSync(join(redis.stateDir, 'history'), { recursive: true });
     // Files of two thousand jobs and more than one piece.
     const few = { jobs: 16_000, seconds: 1e9 };
@@ -263,6 +263,29 @@ describe('the history', () => {
     await queue.history.prune(few);
     expect(readdirSync(join(redis.stateDir, 'history')).sort()).toEqual(names);
     expect(await shown()).toEqual(before);
+    const [archive, index] = [file('2026-11.jsonl.gz'), file('2026-11.index.gz')];
+    const [bytes, records] = [readFileSync(archive), readFileSync(index)];
+    const warned: string[] = [];
+    const listen = ({ message }: Error) => warned.push(message);
+    process.on('warning', listen);
+    try {
+      writeFileSync(archive, Buffer.from(bytes).fill(7, bytes.length - 200, bytes.length - 100));
+      const left = (await shown()).length;
+      expect(left).toBeLessThan(before.length);
+      expect(left).toBeGreaterThan(before.length - 2100);
+      await vi.waitFor(() => expect(warned).toHaveLength(1));
+      expect(warned[0]).toMatch(
+        /The history .*\.jsonl is damaged in line \d+ and \d+ more: \d+ jobs of it are not shown/,
+      );
+      writeFileSync(index, Buffer.from(records).fill(7, 20, 40));
+      expect(await shown()).toHaveLength(before.length - 2100);
+      await vi.waitFor(() => expect(warned).toHaveLength(2));
+      expect(warned[1]).toContain(index);
+    } finally {
+      process.removeListener('warning', listen);
+      writeFileSync(archive, bytes);
+      writeFileSync(index, records);
+    }
     await queue.history.prune({ jobs: 2500, seconds: 1e9 });
     expect(await shown()).toEqual(before.slice(0, 4200));
     now += 3600_000;
