@@ -12,9 +12,9 @@ import type { Destination } from './site-choice.ts';
 /** What the ad of a parallel job's cluster says of how many jobs start together: all that its submit makes. */
 export function togetherOf({ clusterAd, total, late }: Pick<Cluster, 'clusterAd' | 'total' | 'late'>): AttrTexts {
   if (!isParallel({ get: (name) => clusterAd[name] ?? undefined })) return {};
-  if (late && total > 1)
+  if (late)
     throw new GryphusError('bad-input', 'The jobs of a parallel cluster start together, and cannot be made later.', {
-      suggestions: ['Leave out max_materialize and max_idle.'],
+      suggestions: ['Leave out max_materialize and max_idle, or name a site: `grid_resource = batch slurm cluster1`.'],
     });
   return { TotalSubmitProcs: String(total) };
 }
