@@ -116,9 +116,9 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
     expect(lines()).toBe(6);
   });
 
-  it('say which of them is missing when one is held by its policy', async () => {
+  it('say which of them is missing when one is held', async () => {
     const cluster = await agent.submit(
-      `${PARALLEL}executable = a.sh\nmachine_count = 20\nqueue\nmachine_count = 1\nperiodic_hold = ProcId == 1\nqueue`,
+      `${PARALLEL}executable = a.sh\nmachine_count = 20\nqueue\nmachine_count = 1\nhold = true\nqueue`,
     );
     await until(
       'the reason',
