@@ -1,7 +1,9 @@
+import { POOL_SITE } from '../config/sites.ts';
 import { released } from '../job/hold.ts';
 import { IdSet } from '../job/id-set.ts';
 import type { JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
+import { togetherWith } from '../job/parallel-node.ts';
 import { quoted, readNumber } from '../job/values.ts';
 import { type Change, type ChangeResult, type JobRecord, makeNoMore, type Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
@@ -23,11 +25,16 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
       results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i]));
   };
   await factories(queue, action, request);
+  const together = new Map<number, Set<number>>();
   let batch: JobRecord[] = [];
   // The next jobs are read while these are changed.
   let changing = Promise.resolve();
   for await (const job of selectJobs(queue, request, { looked: request.looked })) {
     batch.push(job);
+    if (startsWithOthers(job)) {
+      const { cluster, proc } = job.id;
+      together.set(cluster, (together.get(cluster) ?? new Set()).add(proc));
+    }
     if (batch.length < AT_ONCE) continue;
     await changing;
     changing = change(batch);
@@ -36,7 +43,22 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   }
   await changing;
   await change(batch);
-  return withMissing(request, results);
+  if (together.size === 0) return withMissing(request, results);
+  const named = results.length;
+  const others = selectJobs(queue, { clusters: [...together.keys()] });
+  const rest: JobRecord[] = [];
+  for await (const job of others) if (!together.get(job.id.cluster)?.has(job.id.proc)) rest.push(job);
+  await change(rest);
+  const done = results.filter(({ result }, i) => i < named || result === 'done');
+  return withMissing(
+    request,
+    done.sort((a, b) => a.id.cluster - b.id.cluster || a.id.proc - b.id.proc),
+  );
+}
+
+/** Whether it starts and ends together with other jobs of its cluster: what is done with one is done with all. */
+function startsWithOthers({ site, attrs }: JobRecord): boolean {
+  return site === POOL_SITE.name && togetherWith(attrs) > 1;
 }
 
 /** The results, and those of the selected ids that have none. */

@@ -5,6 +5,7 @@ import { Placement } from '../enqueue/placement.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { outcomeOf, outcomeText, wentWell } from '../job/outcome.ts';
+import { isParallel } from '../job/parallel-node.ts';
 import { quoted, readString } from '../job/values.ts';
 import type { ProcInput, Queue, SeenJob } from '../queue/api.ts';
 import { freshCounters } from '../submit/api.ts';
@@ -108,7 +109,9 @@ async function submitAgain(
     return { proc, attrs, ...placement.of(different(attrs, shared)) };
   });
   const submitted = await queue.submit({
-    clusterAd: shared,
+    clusterAd: isParallel({ get: (name) => shared[name] })
+      ? { ...shared, TotalSubmitProcs: String(jobs.length) }
+      : shared,
     manager: placement.manager,
     site: placement.known.name,
     procs: inputs,

@@ -3,7 +3,8 @@ import type { Paths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { POOL_SITE, type SiteRecord } from '../config/sites.ts';
 import { formatJobId } from '../job/ids.ts';
-import { JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import { isEnd, JOB_STATUS, LIFE, type State } from '../job/life.ts';
+import { togetherWith } from '../job/parallel-node.ts';
 import { sendingOf } from '../queue/transfers.ts';
 import { userLogPath } from '../job/user-log-path.ts';
 import { adOf, readBoolean, readNumber, readString } from '../job/values.ts';
@@ -71,7 +72,7 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     );
     const nobody = lines.includes(NO_WORKERS);
     const coming = nobody && settings['pool.local_worker'];
-    details.push(...lines, ...(coming ? ["This machine's worker is starting."] : []));
+    details.push(...(await missingOf(queue, job)), ...lines, ...(coming ? ["This machine's worker is starting."] : []));
     details.push(...(await withoutRuntimes(queue, job, sites)));
     if (wants && !coming) suggestions.push(...getWorkers(wants, nobody));
   }
@@ -83,6 +84,20 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   }
   return { id: job.id, state: job.state, summary, details, suggestions };
+}
+
+/** Of the jobs that start together with a parallel one, those that will not come by themselves. */
+async function missingOf(queue: Queue, { id, attrs }: JobRecord): Promise<string[]> {
+  const all = togetherWith(attrs);
+  if (all === 1) return [];
+  const found = await queue.get(Array.from({ length: all }, (_, proc) => ({ cluster: id.cluster, proc })));
+  const known = new Map(found.map((one) => [one.id.proc, one]));
+  return Array.from({ length: all }, (_, proc) => proc).flatMap((proc) => {
+    const one = known.get(proc);
+    const name = formatJobId({ cluster: id.cluster, proc });
+    if (!one || isEnd(one.state)) return [`Job ${name} has left the queue, and without it none of them starts.`];
+    return LIFE[one.state].shows === 'held' ? [`Job ${name}, which starts together with it, is held.`] : [];
+  });
 }
 
 async function logOwed(queue: Queue, job: JobRecord): Promise<string[]> {

@@ -8,7 +8,7 @@ import { type Cluster, fullAds, parseSubmit, type ParseRequest as Description } 
 import { localWorld } from '../submit/local-world.ts';
 import { LogCheck } from './log-check.ts';
 import { proxyCheck } from './proxy-check.ts';
-import { checkNodes } from './nodes-check.ts';
+import { checkNodes, togetherOf } from './nodes-check.ts';
 import { OutOfPlace } from './out-of-place.ts';
 import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
@@ -90,7 +90,7 @@ export async function enqueue(
   more: AttrTexts = {},
   dag?: NonNullable<SubmitInput['dag']>,
 ): Promise<Submitted> {
-  const clusterAd = { ...cluster.clusterAd, ...limitsOf(cluster), ...more };
+  const clusterAd = { ...cluster.clusterAd, ...limitsOf(cluster), ...togetherOf(cluster), ...more };
   const placement = new Placement(chooser, owner, clusterAd);
   const first = firstCount(cluster);
   const logs = new LogCheck();

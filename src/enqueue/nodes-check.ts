@@ -4,10 +4,20 @@ import { POOL_SITE } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { nodesOf } from '../job/nodes.ts';
-import { namesNode } from '../job/parallel-node.ts';
-import { UNIVERSE } from '../job/universe.ts';
-import { readBoolean, readNumber, readString } from '../job/values.ts';
+import { isParallel, namesNode } from '../job/parallel-node.ts';
+import { readBoolean, readString } from '../job/values.ts';
+import type { Cluster } from '../submit/api.ts';
 import type { Destination } from './site-choice.ts';
+
+/** What the ad of a parallel job's cluster says of how many jobs start together: all that its submit makes. */
+export function togetherOf({ clusterAd, total, late }: Pick<Cluster, 'clusterAd' | 'total' | 'late'>): AttrTexts {
+  if (!isParallel({ get: (name) => clusterAd[name] ?? undefined })) return {};
+  if (late)
+    throw new GryphusError('bad-input', 'The jobs of a parallel cluster start together, and cannot be made later.', {
+      suggestions: ['Leave out max_materialize and max_idle, or name a site: `grid_resource = batch slurm cluster1`.'],
+    });
+  return { TotalSubmitProcs: String(total) };
+}
 
 /** Refuses, with 'bad-input', jobs with several nodes that their site could never give. */
 export function checkNodes(site: Destination, own: AttrTexts, shared: AttrTexts): void {
@@ -24,8 +34,7 @@ export function checkNodes(site: Destination, own: AttrTexts, shared: AttrTexts)
 /** What a parallel job cannot ask of the pool. */
 function checkInPool(own: AttrTexts, shared: AttrTexts): void {
   const ad = { get: (attribute: string) => own[attribute] ?? shared[attribute] ?? undefined };
-  const universe = readNumber(ad, 'JobUniverse');
-  if (universe !== UNIVERSE.parallel && universe !== UNIVERSE.mpi) return;
+  if (!isParallel(ad)) return;
   if (readBoolean(ad, 'WholeNodes') === true)
     throw new GryphusError('bad-input', 'In the pool, a parallel job cannot have whole machines.', {
       suggestions: ["Leave out whole_nodes, and request a machine's cores: request_cpus = 32."],

@@ -1,5 +1,5 @@
 import { GryphusError } from '../errors.ts';
-import { UNIVERSE } from './universe.ts';
+import { isParallel } from './parallel-node.ts';
 import { readNumber, type TextSource } from './values.ts';
 
 /** The nodes of a parallel job at a site. */
@@ -21,8 +21,7 @@ export const TOO_MANY_NODES = 1_000_000;
  * there can be no such nodes.
  */
 export function nodesOf(job: TextSource): Nodes | undefined {
-  const universe = readNumber(job, 'JobUniverse');
-  const parallel = universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
+  const parallel = isParallel(job);
   const hosts =
     amount(job, 'HostNumber', 'machine_count') ?? (parallel ? amount(job, 'MaxHosts', 'machine_count') : undefined);
   const total = amount(job, 'NodeNumber');

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
-import { UNIVERSE } from '../job/universe.ts';
+import { isParallel, togetherWith } from '../job/parallel-node.ts';
 import { readBoolean, readNumber, readString } from '../job/values.ts';
 import type {
   AttemptSpec,
@@ -233,13 +233,11 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
 
 /** What a parallel job, or one with +WantDedicated, asks of the dedicated scheduler. */
 function gangOf(ad: { get(name: string): string | undefined }): Pick<AttemptRequest, 'gang'> {
-  const universe = readNumber(ad, 'JobUniverse');
-  const parallel = universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
-  if (!parallel) return readBoolean(ad, 'WantDedicated') === true ? { gang: { count: 1, procs: 1 } } : {};
+  if (!isParallel(ad)) return readBoolean(ad, 'WantDedicated') === true ? { gang: { count: 1, procs: 1 } } : {};
   return {
     gang: {
       count: readNumber(ad, 'MaxHosts') ?? 1,
-      procs: readNumber(ad, 'TotalSubmitProcs') ?? 1,
+      procs: togetherWith(ad),
       ...(readBoolean(ad, 'WantParallelSchedulingGroups') === true ? { oneGroup: true } : {}),
       ...(readString(ad, 'ParallelShutdownPolicy')?.toUpperCase() === 'WAIT_FOR_ALL' ? { waitsForAll: true } : {}),
     },

@@ -39,6 +39,9 @@ describe('the dedicated scheduler', () => {
     const found = plan([wish('a', 40), wish('b', 2)], [machine('m', 12)]);
     expect(started(found)).toEqual(['b']);
     expect(found.told.get('a')).toEqual({ is: 'never', most: 12, wanted: 40 });
+    const [part] = wish('a', 10).parts;
+    const two = plan([{ ...wish('a', 10), parts: part ? [part, part] : [] }], [machine('m', 12)]);
+    expect(two.told.get('a')).toEqual({ is: 'never', most: 12, wanted: 20 });
   });
 
   it('holds what is free for the first that waits, so that nothing later takes it', () => {

@@ -90,6 +90,47 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
     expect(first).toEqual(story(recorded('two.log')));
   });
 
+  it('of one cluster are held, released and removed together, and never start without each other', async () => {
+    const ledger = join(agent.work, 'ledger-d');
+    agent.file('d.sh', `#!/bin/sh\necho "$GRYPHUS_KEY" >>${ledger}\nexec sleep 100\n`, 0o755);
+    const cluster = await agent.submit(
+      `${PARALLEL}executable = d.sh\nmachine_count = 1\nqueue\nmachine_count = 2\nqueue`,
+    );
+    const lines = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n').length : 0);
+    const starts = (count: number) => until(`${count} starts`, () => lines() === count || undefined, 120_000);
+    const all = (status: number) =>
+      until(
+        `status ${status}`,
+        async () => (await agent.ads(cluster)).every((ad) => ad['JobStatus'] === status) || undefined,
+        120_000,
+      );
+    await starts(3);
+    await all(2);
+    await agent.ok('hold', `${cluster}.1`);
+    await all(5);
+    await agent.ok('release', `${cluster}.0`);
+    await starts(6);
+    await all(2);
+    await agent.ok('rm', `${cluster}.1`);
+    await all(3);
+    expect(lines()).toBe(6);
+  });
+
+  it('say which of them is missing when one is held', async () => {
+    const cluster = await agent.submit(
+      `${PARALLEL}executable = a.sh\nmachine_count = 20\nqueue\nmachine_count = 1\nhold = true\nqueue`,
+    );
+    await until(
+      'the reason',
+      async () => {
+        const { stdout } = await agent.run(['why', `${cluster}.0`]);
+        return stdout.includes(`Job ${cluster}.1, which starts together with it, is held.`) || undefined;
+      },
+      120_000,
+    );
+    await agent.ok('rm', String(cluster));
+  });
+
   it.skipIf(!HAS('mpicc.mpich') || !HAS('mpicc.openmpi'))(
     "run the page's example with MPICH and with Open MPI, without ssh",
     async () => {
@@ -154,20 +195,23 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
     await agent.ok('rm', String(cluster));
   });
 
-  it.each(['whole_nodes = true', 'input = in.$(Node)', 'machine_count = 0', 'machine_count = 1000000'])(
-    'that ask for what cannot be are refused at submit: %s',
-    async (line) => {
-      agent.file('job.sub', `${PARALLEL}machine_count = 2\nexecutable = a.sh\n${line}\nqueue`);
-      const { code, stderr } = await agent.run(['submit', 'job.sub']);
-      expect(code).not.toBe(0);
-      expect(
-        stderr
-          .trim()
-          .split('\n')
-          .filter((text) => text.startsWith('gryphus:') || text.includes('job.sub:')),
-      ).toHaveLength(1);
-    },
-  );
+  it.each([
+    'whole_nodes = true',
+    'input = in.$(Node)',
+    'machine_count = 0',
+    'machine_count = 1000000',
+    'max_materialize = 1',
+  ])('that ask for what cannot be are refused at submit: %s', async (line) => {
+    agent.file('job.sub', `${PARALLEL}machine_count = 2\nexecutable = a.sh\n${line}\nqueue`);
+    const { code, stderr } = await agent.run(['submit', 'job.sub']);
+    expect(code).not.toBe(0);
+    expect(
+      stderr
+        .trim()
+        .split('\n')
+        .filter((text) => text.startsWith('gryphus:') || text.includes('job.sub:')),
+    ).toHaveLength(1);
+  });
 
   it('go on when their worker is killed, and run again as a whole when they are vacated', async () => {
     const ledger = join(agent.work, 'ledger');

@@ -101,6 +101,26 @@ describe('a parallel job in the pool', () => {
     expect(made.workers.map(({ held }) => held.size)).toEqual([0]);
   });
 
+  it('ends when one job of its cluster is withdrawn, and the others wait for it', async () => {
+    const made = await pool([4]);
+    for (const key of ['a.1.0.1', 'a.1.1.1'] as const) made.submit(key, 1, { procs: 2 });
+    await made.settle();
+    expect(nodes(made)).toEqual([0, 1]);
+    made.centralManager.cancel(['a.1.1.1'], 'remove', 'by the user');
+    await made.settle();
+    expect(made.running()).toEqual([]);
+    expect(last(made, 'a.1.1.1')).toMatchObject({ is: 'ended', how: { cause: 'cancelled' } });
+    const lost = { cause: 'node-fail', message: 'job 1.1, which ends together with it, was withdrawn' };
+    expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'ended', how: lost });
+    // The journal tells the same.
+    await made.crash();
+    expect(made.centralManager.get('a.1.0.1')?.ending?.how).toMatchObject(lost);
+    made.centralManager.forget(['a.1.0.1', 'a.1.1.1'], () => undefined);
+    made.submit('a.1.0.2', 1, { procs: 2 });
+    await made.settle();
+    expect(made.running()).toEqual([]);
+  });
+
   it('makes opportunistic jobs go only from machines that name a dedicated scheduler', async () => {
     for (const [ad, run] of [
       [{}, ['a.1.0.1', 'a.2.0.1']],

@@ -115,7 +115,27 @@ export function reservationOf(owner: string): string {
 }
 
 function freeFor(parts: readonly Part[], machines: readonly Machine[], space: (machine: Machine) => Size): number {
-  return parts.reduce((sum, part) => sum + Math.min(part.count, spaceFor(part, machines, space)), 0);
+  // What one part takes is not there for the next.
+  const left = new Map(machines.map((machine) => [machine.id, space(machine)]));
+  let found = 0;
+  for (const part of parts) {
+    let missing = part.count;
+    for (const machine of machines) {
+      const room = left.get(machine.id) ?? space(machine);
+      const times = Math.min(
+        missing,
+        spaceFor(part, [machine], () => room),
+      );
+      const taken = Array.from({ length: times }, () => part.size);
+      left.set(
+        machine.id,
+        taken.reduce((size, one) => minus(size, one), room),
+      );
+      missing -= times;
+      found += times;
+    }
+  }
+  return found;
 }
 
 /** The slots that the first waiting job gets, when, and who has to make way for it. */

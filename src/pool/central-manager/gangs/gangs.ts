@@ -13,7 +13,7 @@ import { DedicatedView } from './dedicated-view.ts';
 import { plan, type Told } from './dedicated.ts';
 import { stepOf } from './gang-life.ts';
 import { gangOf, grantNodes, inOrder, nodesOf, releaseNodes } from './nodes.ts';
-import { endingOf, nodesIn, type Round, roundOf, viewOf } from './rounds.ts';
+import { endingFor, endingOf, nodesIn, type Round, roundOf, viewOf } from './rounds.ts';
 
 /** How long a parallel job whose nodes did not all become ready waits before it is granted again, in milliseconds. */
 const AGAIN_MS = 5000;
@@ -244,8 +244,10 @@ export class Gangs {
     crashPoint('central-manager.before-over');
     round.phase = 'ending';
     round.since = this.#table.ports.clock();
-    for (const part of round.parts) part.decided = ending;
-    this.#table.ports.journal.add({ r: 'over', keys: round.parts.map(({ key }) => key), ending });
+    for (const part of round.parts) {
+      part.decided = endingFor(part, round, ending);
+      this.#table.ports.journal.add({ r: 'over', keys: [part.key], ending: part.decided });
+    }
     this.#advance(round);
   }
 

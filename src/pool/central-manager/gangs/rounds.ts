@@ -1,3 +1,4 @@
+import { parseAttemptKey } from '../../../job/ids.ts';
 import type { Ending } from '../../../site/contract.ts';
 import type { Attempt } from '../attempts.ts';
 import type { GangView, NodeView } from './gang-life.ts';
@@ -50,6 +51,16 @@ function nodeView(attempt: Attempt, { never }: Round): NodeView {
   }
   if (attempt.phase === 'running' || attempt.phase === 'suspended') return { number, is: 'running' };
   return { number, is: attempt.ready ? 'ready' : 'coming' };
+}
+
+/** Of the jobs of a cluster, those that were not withdrawn themselves have lost nodes, and run again with the others. */
+export function endingFor(part: Attempt, { parts }: Round, ending: Ending): Ending {
+  const withdrawn = parts.find(({ cancelling }) => cancelling === 'remove' || cancelling === 'if-not-started');
+  const { how } = ending;
+  if (how.kind !== 'by-site' || how.cause !== 'cancelled' || !withdrawn || part.cancelling !== undefined) return ending;
+  const { cluster, proc } = parseAttemptKey(withdrawn.key) ?? {};
+  const message = `job ${cluster}.${proc}, which ends together with it, was withdrawn`;
+  return { ...ending, how: { kind: 'by-site', cause: 'node-fail', message } };
 }
 
 /** The ending of one attempt of the job: what its nodes used, and how the whole job ended. */
