@@ -3,6 +3,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync,
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountOf } from '../../src/pool/host/accounts.ts';
+import { processesOfAccount, signal } from '../../src/pool/host/processes.ts';
 import { until } from '../agent/agent.ts';
 import { SLOW } from '../slow.ts';
 import { SlowLink } from './slow-link.ts';
@@ -86,7 +87,8 @@ class UsersPool {
   end(): void {
     this.run('down', '--jobs');
     this.run('down');
-    spawnSync('pkill', ['-KILL', '-u', this.user]);
+    const uid = accountOf(this.user)?.uid;
+    if (uid !== undefined) for (const pid of processesOfAccount(uid)) signal(pid, 'SIGKILL');
     spawnSync('userdel', [this.user]);
   }
 }

@@ -125,6 +125,6 @@ describe.skipIf(!existsSync(REMOTE_IO))('want_remote_io in the pool', () => {
     await agent.run(['wait', '--no-outcome', '--timeout', '120', String(cluster)]);
     const wanted = Array.from({ length: lines }, (_, n) => `${n + 1}\n`).join('');
     expect(agent.read('ledger') + agent.read('long.err')).toBe(wanted);
-    expect((await agent.ads(cluster))[0]).toMatchObject({ ExitCode: 0 });
+    expect((await agent.ads(cluster))[0]).toMatchObject({ ExitCode: 0, NumJobStarts: 1 });
   }, 240_000);
 });
