@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import type { Partner } from '../config/agreements.ts';
-import type { AttemptKey } from '../job/ids.ts';
 import { Patience } from './patience.ts';
 import { Balance } from './balance.ts';
 import type { Refused } from './clauses.ts';
@@ -54,8 +53,6 @@ export class PartnerState {
   unstarted = 0;
   /** Why we lend nothing to it now. */
   lending: Refused | undefined;
-  /** Attempts whose results were not what was announced. */
-  readonly oversize = new Set<AttemptKey>();
 
   constructor(options: PartnerOptions) {
     this.partner = options.partner;
@@ -65,7 +62,7 @@ export class PartnerState {
     this.link = new FlockLink({
       agent: options.agent,
       name: this.name,
-      dial: () => (this.bench.left > 0 ? undefined : options.dial(this.partner)),
+      dial: () => (this.bench.isShut ? undefined : options.dial(this.partner)),
       onHello: (agent) => {
         if (agent === options.agent) throw new Error('that is this pool itself');
         if (this.#pinned !== undefined && this.#pinned !== agent)
@@ -91,8 +88,9 @@ export class PartnerState {
     return this.#pinned;
   }
 
-  strike(message: string, log: PartnerOptions['log']): void {
-    this.bench.strike(message);
+  /** `shut`: without a link, because it does not follow the protocol. */
+  strike(message: string, log: PartnerOptions['log'], shut = true): void {
+    this.bench.strike(message, shut);
     log('a partner is benched', { partner: this.name, message, seconds: Math.round(this.bench.left) });
   }
 
