@@ -546,6 +546,27 @@ describe('the central manager', () => {
     expect(world.toWorker.map(([, message]) => message.t)).toContain('start');
   });
 
+  it('explains why a job with remote I/O waits: no machine has it, and what it lacks', async () => {
+    const world = new World();
+    const [one] = world.workers as [SimulatedWorker];
+    const { ad, ...others } = request(0);
+    const wanted = { ...others, ad: { ...ad, Requirements: 'TARGET.HasRemoteIO' } };
+    world.centralManager.prepare('me', [wanted]);
+    world.centralManager.commit([wanted.key], () => undefined);
+    world.join(one);
+    const finds = async (found: Readonly<Record<string, string>>) => {
+      world.centralManager.hear(one.name, { t: 'ad', ad: found }, Buffer.alloc(0));
+      await turn();
+      return whyWaits(world.centralManager, 'a.1.0').lines;
+    };
+    expect((await finds({}))[0]).toBe('1 worker: no remote I/O there.');
+    expect((await finds({ HasRemoteIO: 'false', HasRemoteIOReason: '"the kernel is too old."' }))[0]).toBe(
+      '1 worker: no remote I/O there (the kernel is too old).',
+    );
+    expect(await finds({ HasRemoteIO: 'true' })).toEqual([]);
+    expect(world.toWorker.map(([, message]) => message.t)).toContain('start');
+  });
+
   it('withdraws what waits, and does not start it afterwards', async () => {
     const world = new World();
     world.centralManager.prepare('me', [request(0)]);
