@@ -106,7 +106,7 @@ export class PartnerState {
   /** What the partner offers; nothing if it has not said so lately. */
   get offers(): readonly LentKind[] {
     const list = this.#list;
-    if (!list || performance.now() - list.at > LIST_MS || this.bench.left > 0) return [];
+    if (!list || !this.link.up || performance.now() - list.at > LIST_MS || this.bench.left > 0) return [];
     return list.kinds;
   }
 
@@ -118,7 +118,7 @@ export class PartnerState {
     if (this.bench.left > 0)
       return { clause: 'benched', message: `${this.bench.why}; for ${Math.ceil(this.bench.left)} s` };
     const list = this.#list;
-    if (!list || performance.now() - list.at > LIST_MS)
+    if (!list || !this.link.up || performance.now() - list.at > LIST_MS)
       return { clause: 'down', message: this.link.up ? 'it has not said what it lends' : this.link.trouble };
     return list.refusal && list.kinds.length === 0 ? list.refusal : undefined;
   }

@@ -1,9 +1,20 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountOf } from '../../src/pool/host/accounts.ts';
-import { processesOfAccount, signal } from '../../src/pool/host/processes.ts';
+import { signal } from '../../src/pool/host/processes.ts';
 import { until } from '../agent/agent.ts';
 import { SLOW } from '../slow.ts';
 import { SlowLink } from './slow-link.ts';
@@ -87,10 +98,16 @@ class UsersPool {
   }
 
   end(): void {
-    this.run('down', '--jobs');
+    this.run('rm', '--all');
     this.run('down');
-    const uid = accountOf(this.user)?.uid;
-    if (uid !== undefined) for (const pid of processesOfAccount(uid)) signal(pid, 'SIGKILL');
+    const own = accountOf(this.user)?.uid;
+    const [, first, count] =
+      new RegExp(`^${this.user}:(\\d+):(\\d+)$`, 'm').exec(readFileSync('/etc/subuid', 'utf8')) ?? [];
+    const isOurs = (uid: number) => uid === own || (uid >= Number(first) && uid < Number(first) + Number(count));
+    for (const name of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      const uid = statSync(join('/proc', name), { throwIfNoEntry: false })?.uid;
+      if (uid !== undefined && isOurs(uid)) signal(Number(name), 'SIGKILL');
+    }
     spawnSync('userdel', [this.user]);
   }
 }
