@@ -142,7 +142,11 @@ export class FlockClient {
     if (agreement.to)
       yield status.closed
         ? { step: 'to', ok: false, message: `${status.closed.clause}: ${status.closed.message}` }
-        : { step: 'to', ok: true, message: `${status.offered} cores are offered` };
+        : {
+            step: 'to',
+            ok: true,
+            message: `${status.offered} ${status.offered === 1 ? 'core is' : 'cores are'} offered`,
+          };
     if (agreement.from)
       yield status.lending
         ? {

@@ -44,6 +44,8 @@ const MOST_INLINE = 64 << 10;
 export class Borrower {
   readonly #ports: BorrowerPorts;
   readonly #jobs: Map<AttemptKey, Borrowed>;
+  /** When the link with each partner came up, by the monotonic clock in milliseconds. */
+  readonly #upSince = new Map<string, number>();
   #round: number;
 
   constructor(ports: BorrowerPorts, { jobs, round }: RecoveredBorrowed) {
@@ -167,6 +169,7 @@ export class Borrower {
 
   /** The link with a partner is up: both sides compare what they hold. */
   sync(partner: string): void {
+    this.#upSince.set(partner, this.#ports.clock());
     const mine = [...this.#jobs.values()].filter(({ job }) => job.partner === partner);
     const held = mine.map(({ job: { key, round }, phase }) => ({ key, round, committed: phase !== 'asked' }));
     this.#ports.tell(partner, { t: 'sync', held });
@@ -321,7 +324,9 @@ export class Borrower {
         this.#end(one, { how: lost(`partner ${partner} was not heard for the job's whole lease`) });
       else if (one.startedAt === undefined && !one.cancelling && now - committedAt > START_MS) {
         one.cancelling = 'if-not-started';
-        this.#ports.refused(partner, 'start', `it took ${job.key} and did not start it`);
+        // While there was no link, it could not.
+        if (now - (this.#upSince.get(partner) ?? now) > START_MS)
+          this.#ports.refused(partner, 'start', `it took ${job.key} and did not start it`);
         const { key, round } = job;
         this.#ports.tell(partner, { t: 'cancel', key, round, how: 'if-not-started', message: 'it did not start' });
       }

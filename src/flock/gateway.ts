@@ -197,10 +197,10 @@ export class Gateway {
     this.#lookSoon();
   }
 
-  /** The key of whoever connects by this name; `undefined`: it has none, or is benched. */
+  /** The key of whoever connects by this name; `undefined`: it has none, or is benched for what it sent. */
   keyOf(id: string): Buffer | undefined {
     for (const { partner, bench } of this.#partners.values())
-      if (partner.key.id === id && bench.left === 0) return Buffer.from(partner.key.key, 'hex');
+      if (partner.key.id === id && !bench.isShut) return Buffer.from(partner.key.key, 'hex');
     return undefined;
   }
 
@@ -279,7 +279,8 @@ export class Gateway {
     state.unstarted += 1;
     if (state.unstarted < MOST_UNSTARTED) return;
     state.unstarted = 0;
-    state.strike('it takes jobs and does not start them', this.#options.log);
+    // Jobs of ours that do run there go on.
+    state.strike('it takes jobs and does not start them', this.#options.log, false);
   }
 
   #started(worker: string): void {
@@ -294,7 +295,7 @@ export class Gateway {
       this.#borrower.tick(name, state.link.silence);
       const silence = this.#memory.silence(name);
       this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
-      if (state.bench.left > 0) state.link.cut('it is benched');
+      if (state.bench.isShut) state.link.cut('it is benched');
     }
     for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();

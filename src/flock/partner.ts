@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import type { Partner } from '../config/agreements.ts';
-import type { AttemptKey } from '../job/ids.ts';
 import { Patience } from './patience.ts';
 import { Balance } from './balance.ts';
 import type { Refused } from './clauses.ts';
@@ -54,8 +53,6 @@ export class PartnerState {
   unstarted = 0;
   /** Why we lend nothing to it now. */
   lending: Refused | undefined;
-  /** Attempts whose results were not what was announced. */
-  readonly oversize = new Set<AttemptKey>();
 
   constructor(options: PartnerOptions) {
     this.partner = options.partner;
@@ -65,7 +62,7 @@ export class PartnerState {
     this.link = new FlockLink({
       agent: options.agent,
       name: this.name,
-      dial: () => (this.bench.left > 0 ? undefined : options.dial(this.partner)),
+      dial: () => (this.bench.isShut ? undefined : options.dial(this.partner)),
       onHello: (agent) => {
         if (agent === options.agent) throw new Error('that is this pool itself');
         if (this.#pinned !== undefined && this.#pinned !== agent)
@@ -91,8 +88,9 @@ export class PartnerState {
     return this.#pinned;
   }
 
-  strike(message: string, log: PartnerOptions['log']): void {
-    this.bench.strike(message);
+  /** `shut`: without a link, because it does not follow the protocol. */
+  strike(message: string, log: PartnerOptions['log'], shut = true): void {
+    this.bench.strike(message, shut);
     log('a partner is benched', { partner: this.name, message, seconds: Math.round(this.bench.left) });
   }
 
@@ -108,7 +106,7 @@ export class PartnerState {
   /** What the partner offers; nothing if it has not said so lately. */
   get offers(): readonly LentKind[] {
     const list = this.#list;
-    if (!list || performance.now() - list.at > LIST_MS || this.bench.left > 0) return [];
+    if (!list || !this.link.up || performance.now() - list.at > LIST_MS || this.bench.left > 0) return [];
     return list.kinds;
   }
 
@@ -120,7 +118,7 @@ export class PartnerState {
     if (this.bench.left > 0)
       return { clause: 'benched', message: `${this.bench.why}; for ${Math.ceil(this.bench.left)} s` };
     const list = this.#list;
-    if (!list || performance.now() - list.at > LIST_MS)
+    if (!list || !this.link.up || performance.now() - list.at > LIST_MS)
       return { clause: 'down', message: this.link.up ? 'it has not said what it lends' : this.link.trouble };
     return list.refusal && list.kinds.length === 0 ? list.refusal : undefined;
   }

@@ -34,6 +34,7 @@ export class Bench {
   readonly #clock: () => number;
   #times = 0;
   #until = Number.NEGATIVE_INFINITY;
+  #shutUntil = Number.NEGATIVE_INFINITY;
   /** The latest reason. */
   why = '';
 
@@ -41,11 +42,18 @@ export class Bench {
     this.#clock = clock;
   }
 
-  strike(why: string): void {
+  /** `shut`: nothing is heard of it meanwhile; otherwise what runs there goes on. */
+  strike(why: string, shut = true): void {
     const now = this.#clock();
     if (now - this.#until > 86_400_000) this.#times = 0;
     this.why = why;
     this.#until = now + Math.min(LONGEST_MS, FIRST_MS * 2 ** this.#times++);
+    if (shut) this.#shutUntil = this.#until;
+  }
+
+  /** Whether there is no link with it either. */
+  get isShut(): boolean {
+    return this.#shutUntil > this.#clock();
   }
 
   /** Seconds until it is over; 0: it is not benched. */

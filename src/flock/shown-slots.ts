@@ -1,4 +1,3 @@
-import { asError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { NOTHING, plus } from '../pool/wire/slots.ts';
 import type { Tokens } from '../pool/wire/tokens.ts';
@@ -9,7 +8,7 @@ import type { FlockMemory } from './flock-state.ts';
 import type { LentKind } from './flock-wire.ts';
 import { combined, sumOf } from './lists.ts';
 import type { PartnerState } from './partner.ts';
-import { results } from './results.ts';
+import { refusalOf, results } from './results.ts';
 import { type Order, StandIn } from './stand-in.ts';
 
 export interface ShownSlotsOptions {
@@ -146,7 +145,7 @@ export class ShownSlots {
       const { answer, bytes } = await results(ask, { borrowed, state, log: this.#options.log });
       this.say(worker, answer, bytes);
     } catch (thrown) {
-      this.say(worker, { t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
+      this.say(worker, refusalOf(ask.id, thrown));
     }
   }
 }

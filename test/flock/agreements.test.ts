@@ -1,6 +1,6 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AgreementBook, loadAgreement, pauseAgreement, writeFlockKey } from '../../src/config/agreements.ts';
 import { lendable, jobRefusal, type LendingState } from '../../src/flock/clauses.ts';
@@ -36,6 +36,11 @@ describe('an agreement', () => {
     ['to = = 1\n', /line 1, column/],
   ])('%j is refused with its line', async (text, message) => {
     await expect(load(text)).rejects.toThrow(message);
+  });
+
+  it('of the example is one', async () => {
+    const example = readFileSync(resolve(import.meta.dirname, '../../examples/flock/physics.toml'), 'utf8');
+    expect(await load(example)).toMatchObject({ to: true, from: true, max: 8, threshold: 2, slack: 100 });
   });
 
   it('that has become wrong leaves its last version in force; a key that others can read is none', async () => {

@@ -155,6 +155,19 @@ describe('a job that is given back', () => {
     two.pool.start(KEY);
     expect(two.pool.starts.size).toBe(0);
   });
+
+  it('is taken back after the link was down, which is not held against the partner', async () => {
+    const two = new TwoSides();
+    two.grant(KEY);
+    await two.settle();
+    two.cut();
+    two.clock = 61_000;
+    two.connect();
+    two.borrower.tick('p', 0);
+    await two.settle();
+    expect(two.isGone(KEY)).toBe(true);
+    expect(two.refusals).toEqual([]);
+  });
 });
 
 describe('an agreement that does not allow a job any more', () => {

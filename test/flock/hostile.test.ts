@@ -285,7 +285,13 @@ describe('limits', () => {
     }
     expect(times).toEqual([60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]);
     now += 86_400_001;
-    bench.strike('again');
-    expect(bench.left).toBe(60);
+    bench.strike('it starts nothing', false);
+    expect([bench.left, bench.isShut]).toEqual([60, false]);
+    bench.strike('it lied');
+    bench.strike('it starts nothing', false);
+    now += 119_999;
+    expect([bench.left > 0, bench.isShut]).toEqual([true, true]);
+    now += 1;
+    expect([bench.left > 0, bench.isShut]).toEqual([true, false]);
   });
 });

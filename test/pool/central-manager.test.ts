@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
+import { reportOf } from '../../src/pool/central-manager/attempts.ts';
 import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
 import {
   compacted,
@@ -17,6 +18,7 @@ import { ownersOf } from '../../src/pool/central-manager/owners.ts';
 import { whyWaits } from '../../src/pool/central-manager/why.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
+import type { Report } from '../../src/site/contract.ts';
 import { JUST_TRUE } from './just-true.ts';
 
 const SIZE = { cpus: 2, memoryMb: 1000, diskKb: 1e6, gpus: 0 };
@@ -69,6 +71,9 @@ class World {
   readonly workers = ['w0', 'w1'].map((name) => new SimulatedWorker(name));
   readonly starts = new Map<AttemptKey, number>();
   readonly results = new Map<AttemptKey, number>();
+  /** Attempts that its client was told run, and those of them that it was told wait after that. */
+  readonly running = new Set<AttemptKey>();
+  readonly takenBack = new Set<AttemptKey>();
   journal: CentralManagerEntry[] = [];
   /** A slow disk keeps what was written only when told to. */
   slow = false;
@@ -95,15 +100,19 @@ class World {
         toWorker: (name, message) => {
           if (this.workers.find((worker) => worker.name === name)?.connected) this.toWorker.push([name, message]);
         },
-        toClient: (_client, report) => {
-          if (report.is === 'ended') this.results.set(report.key, (this.results.get(report.key) ?? 0) + 1);
-        },
+        toClient: (_client, report) => this.#hear(report),
         now: () => 1000,
         clock: () => 1000,
         log: () => undefined,
       },
       recover(this.journal),
     );
+  }
+
+  #hear({ key, is }: Report): void {
+    if (is === 'ended') this.results.set(key, (this.results.get(key) ?? 0) + 1);
+    if (is === 'running') this.running.add(key);
+    if (is === 'queued' && this.running.has(key)) this.takenBack.add(key);
   }
 
   /** What was written so far is on disk. */
@@ -122,6 +131,8 @@ class World {
     this.journal = [...compacted(recover(this.journal.slice(0, this.#saved)))];
     this.#saved = this.journal.length;
     this.centralManager = this.open();
+    // Its client asks for everything when it connects again.
+    for (const attempt of this.centralManager.attempts()) this.#hear(reportOf(attempt));
   }
 
   cut(worker: SimulatedWorker): void {
@@ -259,6 +270,7 @@ describe('the central manager', () => {
         }
         expect(Object.fromEntries(world.starts)).toEqual(Object.fromEntries(keys.map((key) => [key, 1])));
         expect([...world.results.keys()].sort()).toEqual([...keys].sort());
+        expect([...world.takenBack]).toEqual([]);
         for (const key of keys) expect(world.centralManager.get(key)?.phase).toBe('ended');
         await new Promise<void>((resume) => world.centralManager.forget(keys, resume));
         while (world.deliver()) await turn();
@@ -531,6 +543,27 @@ describe('the central manager', () => {
     );
     expect(world.toWorker).toEqual([]);
     expect(await finds({ HasSIF: 'true' })).toEqual([]);
+    expect(world.toWorker.map(([, message]) => message.t)).toContain('start');
+  });
+
+  it('explains why a job with remote I/O waits: no machine has it, and what it lacks', async () => {
+    const world = new World();
+    const [one] = world.workers as [SimulatedWorker];
+    const { ad, ...others } = request(0);
+    const wanted = { ...others, ad: { ...ad, Requirements: 'TARGET.HasRemoteIO' } };
+    world.centralManager.prepare('me', [wanted]);
+    world.centralManager.commit([wanted.key], () => undefined);
+    world.join(one);
+    const finds = async (found: Readonly<Record<string, string>>) => {
+      world.centralManager.hear(one.name, { t: 'ad', ad: found }, Buffer.alloc(0));
+      await turn();
+      return whyWaits(world.centralManager, 'a.1.0').lines;
+    };
+    expect((await finds({}))[0]).toBe('1 worker: no remote I/O there.');
+    expect((await finds({ HasRemoteIO: 'false', HasRemoteIOReason: '"the kernel is too old."' }))[0]).toBe(
+      '1 worker: no remote I/O there (the kernel is too old).',
+    );
+    expect(await finds({ HasRemoteIO: 'true' })).toEqual([]);
     expect(world.toWorker.map(([, message]) => message.t)).toContain('start');
   });
 

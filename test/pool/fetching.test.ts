@@ -115,6 +115,19 @@ describe("results from a worker's files", () => {
     expect(lists()).toBe(2);
   }, 60_000);
 
+  it('are not asked for again if they are refused for good', async () => {
+    const asking: Asking = new Asking((ask) => {
+      asked.push(ask);
+      setImmediate(() =>
+        asking.take({ t: 'answer', id: ask.id, ok: false, message: 'too large.', refused: true }, Buffer.alloc(0)),
+      );
+      return true;
+    });
+    const refusal = { kind: 'never', code: 'site-refused', message: 'too large.' };
+    expect(await untilCome(fetching(asking))).toMatchObject({ ok: false, refusal });
+    expect(lists()).toBe(1);
+  });
+
   it('have many requests under way, so that a far worker costs no round trip for each', async () => {
     let most = 0;
     let waiting = 0;

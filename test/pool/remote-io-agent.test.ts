@@ -1,5 +1,5 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
@@ -58,6 +58,15 @@ describe.skipIf(!existsSync(REMOTE_IO))('want_remote_io in the pool', () => {
     expect(existsSync(join(agent.work, '.remote-io'))).toBe(false);
   }, 120_000);
 
+  it('runs the example', async () => {
+    const example = join(agent.work, 'example');
+    cpSync(resolve(import.meta.dirname, '../../examples/remote-io'), example, { recursive: true });
+    if (isRoot) chmodSync(example, 0o700);
+    const { stdout } = await agent.run(['submit', '--terse', 'count.sub'], { cwd: example });
+    await agent.run(['wait', '--no-outcome', '--timeout', '90', stdout.split('.')[0] ?? '']);
+    expect(agent.read('example/counts.csv')).toBe('runs/monday.log,2\nruns/tuesday.log,1\n');
+  }, 120_000);
+
   it('works in its own directory, from which its results come home', async () => {
     const said = await job('own', 'echo result >out.txt; ls -a | grep -c -e out.txt; echo $PWD');
     expect(said).toMatch(/^1\n\/.*\/work\n$/);
@@ -94,13 +103,12 @@ describe.skipIf(!existsSync(REMOTE_IO))('want_remote_io in the pool', () => {
     expect(stderr).toContain(message);
   });
 
-  it('says why a job waits for a machine that can', async () => {
+  it('is left to whoever speaks of it in the requirements himself', async () => {
     agent.file(
       'w.sub',
       'executable = /bin/true\ntransfer_executable = false\nrequirements = TARGET.HasRemoteIO =!= true\nwant_remote_io = true\nqueue\n',
     );
     const { stdout } = await agent.run(['submit', '--dry-run', '-', 'w.sub']);
-    // Whoever speaks of it himself is not spoken for.
     expect(stdout).not.toContain('&& TARGET.HasRemoteIO');
   }, 60_000);
 
@@ -125,6 +133,6 @@ describe.skipIf(!existsSync(REMOTE_IO))('want_remote_io in the pool', () => {
     await agent.run(['wait', '--no-outcome', '--timeout', '120', String(cluster)]);
     const wanted = Array.from({ length: lines }, (_, n) => `${n + 1}\n`).join('');
     expect(agent.read('ledger') + agent.read('long.err')).toBe(wanted);
-    expect((await agent.ads(cluster))[0]).toMatchObject({ ExitCode: 0 });
+    expect((await agent.ads(cluster))[0]).toMatchObject({ ExitCode: 0, NumJobStarts: 1 });
   }, 240_000);
 });

@@ -23,7 +23,7 @@ export function partnerLines(partners: readonly PartnerView[], width: Width): st
 
 function stateOf(paused: boolean, status: Status | undefined): string {
   if (paused) return 'paused';
-  if (!status) return 'no gateway runs (gryphus up)';
+  if (!status) return 'no gateway yet (gryphus up; it takes a few seconds)';
   return status.connected ? 'connected' : `not connected: ${status.trouble ?? ''}`;
 }
 

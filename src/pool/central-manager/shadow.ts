@@ -73,6 +73,8 @@ export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOu
     const error = asError(thrown);
     if (error instanceof GryphusError && FATAL.has(error.code)) throw error;
     if (isFull(error)) throw new GryphusError('disk-full', `${request.into} cannot be written: ${error.message}`);
+    if (error instanceof GryphusError && error.code === 'site-refused')
+      return { ok: false, refusal: refusal('never', 'site-refused', error.message), missing: [], files };
     return { ok: false, refusal: refusal('later', 'site-busy', `${error.message}.`), missing: [], files };
   }
   const { missing, odd } = listed;

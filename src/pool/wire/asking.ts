@@ -16,7 +16,7 @@ export class Asking {
     this.#send = send;
   }
 
-  /** Rejects with 'site-busy' if the other side refuses, and with 'site-unreachable' if the connection ends first. */
+  /** Rejects with 'site-busy' if the other side refuses for now, 'site-refused' if it always will, with 'site-unreachable' if the connection ends first. */
   ask(question: Question, bytes?: Uint8Array): Promise<Answered> {
     const id = ++this.#last;
     const wait = deferred<Answered>();
@@ -29,7 +29,7 @@ export class Asking {
     const wait = this.#waiting.get(answer.id);
     this.#waiting.delete(answer.id);
     if (answer.ok) wait?.resolve({ ...answer, bytes });
-    else wait?.reject(new GryphusError('site-busy', answer.message));
+    else wait?.reject(new GryphusError(answer.refused ? 'site-refused' : 'site-busy', answer.message));
   }
 
   end(message: string): void {

@@ -145,7 +145,8 @@ const answer = z.discriminatedUnion('ok', [
     usage: maybe(z.array(runUsage)),
     result: maybe(z.int()),
   }),
-  message('answer', { id: count, ok: z.literal(false), message: text }),
+  /** `refused`: it will be no better if it is asked again. */
+  message('answer', { id: count, ok: z.literal(false), message: text, refused: maybe(flag) }),
 ]);
 export type WireAnswer = Read<typeof answer>;
 
