@@ -121,15 +121,15 @@ function freeFor(parts: readonly Part[], machines: readonly Machine[], space: (m
   for (const part of parts) {
     let missing = part.count;
     for (const machine of machines) {
-      const room = left.get(machine.id) ?? space(machine);
+      const free = left.get(machine.id) ?? space(machine);
       const times = Math.min(
         missing,
-        spaceFor(part, [machine], () => room),
+        spaceFor(part, [machine], () => free),
       );
       const taken = Array.from({ length: times }, () => part.size);
       left.set(
         machine.id,
-        taken.reduce((size, one) => minus(size, one), room),
+        taken.reduce((size, one) => minus(size, one), free),
       );
       missing -= times;
       found += times;
