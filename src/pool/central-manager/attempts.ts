@@ -51,7 +51,7 @@ export interface Attempt {
   /** It ended, and its worker died: results that are not home are lost. */
   orphan?: boolean;
   /** It was granted before this central manager started, and its worker has not said yet whether it runs. */
-  unheard?: boolean;
+  isAwaited?: boolean;
   cancelling?: 'remove' | 'vacate' | 'if-not-started';
   /** State and activity of its slot, if its machine's policy changed them. Unix seconds. */
   slot?: {
@@ -108,7 +108,7 @@ export function reportOf(attempt: Attempt): Report {
     case 'idle':
     case 'granted':
       // It may be running, so it must not be said to wait.
-      if (attempt.unheard) return { key, is: 'unclear', message: 'its worker has not come back yet' };
+      if (attempt.isAwaited) return { key, is: 'unclear', message: 'its worker has not come back yet' };
       return { key, is: 'queued', ...(attempt.why === undefined ? {} : { why: attempt.why }) };
     case 'suspended':
       return { key, is: 'suspended' };

@@ -125,7 +125,7 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
     } else apply(entry, attempts.get(entry.key), grants);
   }
   for (const attempt of attempts.values())
-    if (attempt.phase === 'granted' && (!attempt.nodes || attempt.gone)) attempt.unheard = true;
+    if (attempt.phase === 'granted' && (!attempt.nodes || attempt.gone)) attempt.isAwaited = true;
   return { attempts, grants, userPriorities: [...userPriorities.values()], reservations: [...reservations.values()] };
 }
 
@@ -177,7 +177,7 @@ export function ungrant(attempt: Attempt): void {
   delete attempt.claim;
   delete attempt.host;
   delete attempt.startedAt;
-  delete attempt.unheard;
+  delete attempt.isAwaited;
 }
 
 /** The fewest entries that produce the same state. */

@@ -178,8 +178,8 @@ export class CentralManagerHearing {
           this.#table.priorities.use(attempt.kind.owner, attempt.kind.size.cpus);
         attempt.host = slotName(worker, attempt.claim) ?? worker.host;
         if (finding.phase !== undefined) this.#table.move(attempt, finding.phase);
-        else if (attempt.unheard) this.#table.report(attempt);
-        delete attempt.unheard;
+        else if (attempt.isAwaited) this.#table.report(attempt);
+        delete attempt.isAwaited;
         // A worker does not remember who followed, and what was on its way when the connection broke is lost.
         this.askToFollow(attempt);
         if (attempt.cancelling)

@@ -17,10 +17,7 @@ import type { Run } from './run.ts';
 import type { WorkerMachine } from './worker-machine.ts';
 import type { FromWorker } from '../wire/wire.ts';
 
-interface Because {
-  readonly message: string;
-  readonly by: 'owner' | 'policy';
-}
+type Because = { readonly message: string; readonly by: 'owner' | 'policy' };
 
 /** What the control asks the worker to do with a run. */
 export interface Orders {

@@ -66,7 +66,7 @@ export function releaseNodes(attempts: Map<AttemptKey, Attempt>, keys: readonly 
     delete part.decided;
     delete part.host;
     delete part.startedAt;
-    delete part.unheard;
+    delete part.isAwaited;
     part.phase = 'idle';
   }
 }
