@@ -176,7 +176,8 @@ describe('a restore', () => {
       expect(stderr).toContain(said);
       expect(code).toBe(65);
       expect(existsSync(join(agent.home, 'netrc'))).toBe(false);
-      expect([left(), servers(), existsSync(join(agent.home, 'state/redis'))]).toEqual([[], [], false]);
+      await until('its Redis to be gone', () => servers().length === 0 || undefined);
+      expect([left(), existsSync(join(agent.home, 'state/redis'))]).toEqual([[], false]);
     }
   });
 
@@ -187,7 +188,7 @@ describe('a restore', () => {
       expect(left(), point).toHaveLength(1);
     }
     await agent.run(['restore', file], { env: { GRYPHUS_CRASH_POINT: 'restore.placed' } });
-    expect(servers()).toEqual([]);
+    await until('its Redis to be gone', () => servers().length === 0 || undefined);
     const again = await agent.run(['restore', file]);
     expect(again.stderr).toContain('There is a queue here already');
     expect((JSON.parse(await agent.ok('q', '--json')) as unknown[]).length).toBe(3);
