@@ -118,7 +118,7 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
     rmSync(join(root, base));
     expect(inspected().stderr).toContain('cannot be read');
     const damaged = Buffer.from(whole);
-    damaged.fill(7, 4096, damaged.length / 2);
+    damaged.fill(7, 4096, damaged.length >> 1);
     writeFileSync(join(root, base), damaged);
     const last = start(restore, other);
     expect(await new Promise((resolve) => last.once('close', resolve))).toBe(1);
