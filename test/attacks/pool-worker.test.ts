@@ -161,7 +161,9 @@ describe('a hostile worker that jobs are given to', () => {
       clusters.set(what, await submit(`hold = true\ntransfer_output_files = result\n`));
     await agent.ok('release', ...[...clusters.values()].map(String));
     for (const [what, cluster] of clusters) {
-      expect(await held(agent, cluster)).toContain(`sent ${what} of work/result than it announced`);
+      expect(await held(agent, cluster)).toMatch(
+        new RegExp(`sent (${what} of work/|a different ')result'? than it announced`),
+      );
       await agent.ok('rm', String(cluster));
     }
     const spool = join(agent.home, 'state/spool');
