@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "end-as.h"
 #include "job.h"
 #include "probe.h"
 #include "restore.h"
@@ -97,20 +97,6 @@ static int check(const struct request *request) {
   const struct job *job = collect(request, false);
   for (size_t i = 0; i < job->reason_count; i++) printf("%s\n", job->reasons[i]);
   return job->reason_count > 0;
-}
-
-// Ends as the job did.
-static _Noreturn void end_as(int status) {
-  if (WIFEXITED(status)) _exit(WEXITSTATUS(status));
-  int number = WTERMSIG(status);
-  sigset_t all;
-  // The core, if there is one, is the job's.
-  setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-  signal(number, SIG_DFL);
-  sigfillset(&all);
-  raise(number);
-  sigprocmask(SIG_UNBLOCK, &all, NULL);
-  _exit(128 + number);
 }
 
 static _Noreturn void run(char **words) {

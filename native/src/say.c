@@ -53,29 +53,3 @@ void crash_point(const char *name) {
   close(file);
   if (is && unlink(path) == 0) kill(getpid(), SIGKILL);
 }
-
-void *allocate(size_t bytes) {
-  void *memory = calloc(1, bytes > 0 ? bytes : 1);
-  if (!memory) fail("out of memory");
-  return memory;
-}
-
-// An array of `count` elements that gets one more. It doubles at each power of two.
-void *grown(void *memory, size_t count, size_t size) {
-  if (count > 0 && (count & (count - 1)) != 0) return memory;
-  size_t room = count == 0 ? 1 : count * 2;
-  void *more = realloc(memory, room * size);
-  if (!more) fail("out of memory");
-  memset((char *)more + count * size, 0, (room - count) * size);
-  return more;
-}
-
-char *printed(const char *format, ...) {
-  va_list list;
-  char *text = NULL;
-  va_start(list, format);
-  int length = vasprintf(&text, format, list);
-  va_end(list);
-  if (length < 0) fail("out of memory");
-  return text;
-}

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "memory.h"
+
 // Prints "gryphus-helper: …" and ends with status 1. Processes that are traced go on, or end if they were being changed.
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 // The same, with the meaning of errno.
@@ -20,10 +22,5 @@ extern int say_to;
 
 // Ends this process as a power failure would, if the file that GRYPHUS_CRASH_FILE names has this word in it: for tests.
 void crash_point(const char *name);
-
-// Memory, or the end.
-void *allocate(size_t bytes);
-void *grown(void *memory, size_t count, size_t size);
-char *printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

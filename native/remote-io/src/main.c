@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "content.h"
+#include "end-as.h"
 #include "filter.h"
 #include "objects.h"
 #include "paths.h"
@@ -51,20 +51,6 @@ static _Noreturn void start(char **words, int socket, const sigset_t *mask) {
   _exit(CANNOT_START);
 }
 
-// Ends as the program did.
-static _Noreturn void end_as(int status, bool written) {
-  if (WIFEXITED(status)) _exit(WEXITSTATUS(status) == 0 && !written ? NOT_WRITTEN : WEXITSTATUS(status));
-  int number = WTERMSIG(status);
-  sigset_t all;
-  // The core, if there is one, is the program's.
-  setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-  signal(number, SIG_DFL);
-  sigfillset(&all);
-  raise(number);
-  sigprocmask(SIG_UNBLOCK, &all, NULL);
-  _exit(128 + number);
-}
-
 static int run(char **words) {
   const char *config = NULL, *cache = NULL;
   for (; words[0] && strncmp(words[0], "--", 2) == 0; words += 2) {
@@ -96,7 +82,9 @@ static int run(char **words) {
   close(pair[0]);
   if (listener >= 0) supervise(listener);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR);
-  end_as(status, write_back_all());
+  bool written = write_back_all();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !written) _exit(NOT_WRITTEN);
+  end_as(status);
 }
 
 int main(int count, char **words) {

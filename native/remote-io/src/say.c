@@ -37,19 +37,4 @@ void warn(const char *format, ...) {
   va_end(words);
 }
 
-void *allocate(size_t bytes) {
-  void *memory = calloc(1, bytes ? bytes : 1);
-  if (!memory) fail("no memory is left");
-  return memory;
-}
-
-char *printed(const char *format, ...) {
-  char *text = NULL;
-  va_list words;
-  va_start(words, format);
-  if (vasprintf(&text, format, words) < 0) fail("no memory is left");
-  va_end(words);
-  return text;
-}
-
 char *copied(const char *text) { return printed("%s", text); }

@@ -1,8 +1,8 @@
-// Messages for whoever called us, and memory.
+// Messages for whoever called us.
 #ifndef SAY_H
 #define SAY_H
 
-#include <stddef.h>
+#include "memory.h"
 
 // Prints "gryphus-remote-io: …" and ends with status 126.
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -11,9 +11,6 @@ _Noreturn void fail_errno(const char *format, ...) __attribute__((format(printf,
 // Prints a sentence and goes on.
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-// Memory, or the end.
-void *allocate(size_t bytes);
-char *printed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 char *copied(const char *text);
 
 #endif
