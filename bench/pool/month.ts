@@ -7,8 +7,9 @@ import type { AttemptKey } from '../../src/job/ids.ts';
 import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
 import { recover } from '../../src/pool/central-manager/central-manager-journal.ts';
 import type { SharingRules } from '../../src/pool/central-manager/sharing-rules.ts';
-import type { FromCentralManager, RunSpec } from '../../src/pool/wire/wire.ts';
+import type { FromCentralManager } from '../../src/pool/wire/wire.ts';
 import { Timeline } from './timeline.ts';
+import { JUST_TRUE } from '../../test/pool/just-true.ts';
 
 export interface MonthOptions {
   readonly stations: number;
@@ -58,13 +59,6 @@ const VACATE = 3;
 /** A visit of a station's owner, in seconds, on average. */
 const VISIT = 1800;
 const SIZE = { cpus: 1, memoryMb: 1000, diskKb: 1e6, gpus: 0 };
-const SPEC: RunSpec = {
-  executable: { kind: 'there', path: '/bin/true' },
-  args: [],
-  env: {},
-  inputs: [],
-  joinStderr: false,
-};
 
 interface Run {
   readonly job: MonthJob;
@@ -105,7 +99,7 @@ export async function month(options: MonthOptions): Promise<Month> {
   function enqueue(run: Run): void {
     const owner = rules ? run.job.user : 'everybody';
     const ad = { Requirements: 'true', Rank: '0', Owner: `"${owner}"` };
-    const request = { key: keyOf(run), owner, ad, size: SIZE, prio: 0, lease: 2400, spec: SPEC };
+    const request = { key: keyOf(run), owner, ad, size: SIZE, prio: 0, lease: 2400, spec: JUST_TRUE };
     centralManager.prepare('c', [request]);
     centralManager.commit([request.key], () => undefined);
   }

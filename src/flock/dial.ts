@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { parseAddress } from '../config/address.ts';
 import type { Partner } from '../config/agreements.ts';
+import { reach } from '../reverse-connection/reach.ts';
 import { greetHome } from '../reverse-connection/secure.ts';
 
 const PATIENCE_MS = 20_000;
@@ -12,27 +12,10 @@ export function dialPartner({ agreement, key }: Partner): Promise<Duplex> | unde
   const { url, via } = agreement;
   if (url === undefined) return undefined;
   const { host, port } = parseAddress(url, 'url');
-  const raw = via === undefined ? byPort(host, port) : Promise.resolve(bySsh(via, host, port));
+  const raw = via === undefined ? reach({ host, port }, PATIENCE_MS) : Promise.resolve(bySsh(via, host, port));
   return raw.then((stream) =>
     greetHome(stream, { worker: key.id, key: Buffer.from(key.key, 'hex'), patienceMs: PATIENCE_MS }),
   );
-}
-
-function byPort(host: string, port: number): Promise<Duplex> {
-  const socket = connect(port, host);
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => socket.destroy(new Error(`${host}:${port} does not answer`)), PATIENCE_MS);
-    socket.once('error', (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.setNoDelay(true);
-      socket.setKeepAlive(true, 30_000);
-      resolve(socket);
-    });
-  });
 }
 
 /** Through ssh, which checks the host's key and logs in as the user's configuration says. */

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { asError, GryphusError } from '../errors.ts';
 import { Channel } from '../pool/wire/frames.ts';
+import { Pings, redialMs } from '../pool/wire/pings.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
 import {
   FLOCK_VERSION,
@@ -37,8 +38,6 @@ export interface FlockLinkOptions {
 }
 
 const PING_MS = 15_000;
-/** After so many pings without a byte in between, the link is dead. */
-const SILENT = 3;
 const HELLO_MS = 20_000;
 const RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
@@ -58,9 +57,7 @@ export class FlockLink {
   #dialling = false;
   #failures = 0;
   #retry: NodeJS.Timeout | undefined;
-  #pinger: NodeJS.Timeout | undefined;
-  #pings = 0;
-  readonly #sentAt = new Map<number, number>();
+  readonly #pings = new Pings();
   readonly #asked = new Map<number, { readonly wait: Deferred<Answered>; readonly timer: NodeJS.Timeout }>();
   #lastAsked = 0;
   /** When the last byte came, by the monotonic clock in milliseconds. */
@@ -187,19 +184,9 @@ export class FlockLink {
     this.#up = true;
     this.#failures = 0;
     this.trouble = '';
-    this.#sentAt.clear();
-    let silent = 0;
-    let before = 0;
-    const ping = () => {
-      silent = channel.heardAt > before ? 0 : silent + 1;
-      before = channel.heardAt;
-      if (silent > SILENT) return channel.close('the partner does not answer');
-      const n = ++this.#pings;
-      this.#sentAt.set(n, performance.now());
-      channel.send({ t: 'ping', n });
-    };
-    this.#pinger = setInterval(ping, PING_MS);
-    ping();
+    const ping = (n: number) => channel.send({ t: 'ping', n });
+    this.#pings.start(channel, PING_MS, ping, 'the partner does not answer');
+    this.#pings.send(ping);
     this.#options.onUp();
   }
 
@@ -208,8 +195,7 @@ export class FlockLink {
     else if (message.t === 'ping') this.send({ t: 'pong', n: message.n });
     else if (message.t === 'answer') this.#answered(message, bytes);
     else if (message.t === 'pong') {
-      const sentAt = this.#sentAt.get(message.n);
-      this.#sentAt.delete(message.n);
+      const sentAt = this.#pings.answered(message.n);
       if (sentAt !== undefined) this.#options.onConfirmed(sentAt);
     } else this.#options.take(message, bytes);
   }
@@ -226,7 +212,7 @@ export class FlockLink {
   #down(message: string, replaced = false): void {
     this.#heardAt = this.#channel?.heardAt ?? this.#heardAt;
     this.#channel = undefined;
-    clearInterval(this.#pinger);
+    this.#pings.stop();
     const was = this.#up;
     this.#up = false;
     this.trouble = message;
@@ -242,14 +228,11 @@ export class FlockLink {
   #later(message: string): void {
     this.trouble = message;
     if (this.#ended) return;
-    const base = Math.min(LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
+    const wait = redialMs(this.#failures++, { first: RETRY_MS, longest: LONGEST_RETRY_MS });
     clearTimeout(this.#retry);
-    this.#retry = setTimeout(
-      () => {
-        this.#retry = undefined;
-        this.open();
-      },
-      base * (0.75 + Math.random() / 2),
-    );
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      this.open();
+    }, wait);
   }
 }

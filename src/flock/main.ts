@@ -1,18 +1,16 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAddress } from '../config/address.ts';
 import { AgreementBook } from '../config/agreements.ts';
 import { followSettings } from '../config/follow.ts';
 import { loadPaths } from '../config/paths.ts';
-import { asError, GryphusError } from '../errors.ts';
+import { asError } from '../errors.ts';
 import { openLog } from '../log.ts';
-import { holderOf } from '../pool/host/pid-files.ts';
+import { takeOver } from '../pool/host/take-over.ts';
 import { poolPlaces } from '../pool/host/places.ts';
-import { signal } from '../pool/host/processes.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import { openPortWay, type PortWay } from '../reverse-connection/port-way.ts';
-import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
-import { isAlive, processIdentity } from '../util/process-identity.ts';
+import { ensurePrivateDir } from '../util/private-file.ts';
+import { outliveReader, runDaemon } from '../util/run-daemon.ts';
 import { spreadNet } from '../util/process-net.ts';
 import { endWithState } from '../queue/api.ts';
 import { dialPartner } from './dial.ts';
@@ -33,7 +31,7 @@ async function main(agent: string): Promise<void> {
   const say = (message: string, facts?: object) => log.info(facts ?? {}, message);
   const places = flockPlaces(paths);
   ensurePrivateDir(places.dir);
-  await takeOver(join(places.dir, 'gateway.pid'));
+  await takeOver(join(places.dir, 'gateway.pid'), 'gateway');
   const pool = poolPlaces(paths);
   const ended = new Promise<Error | undefined>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
@@ -88,20 +86,6 @@ async function main(agent: string): Promise<void> {
   say('ended');
 }
 
-/** Ensures one gateway per state directory: nobody else may write its journals. */
-async function takeOver(pidFile: string): Promise<void> {
-  const other = holderOf(pidFile);
-  if (other && other.pid !== process.pid) {
-    signal(other.pid, 'SIGTERM');
-    for (let turn = 0; isAlive(other); turn++) {
-      if (turn === 100) signal(other.pid, 'SIGKILL');
-      if (turn > 600) throw new GryphusError('already-running', `The gateway (process ${other.pid}) does not stop.`);
-      await sleep(20);
-    }
-  }
-  writeWhole(pidFile, JSON.stringify(processIdentity()));
-}
-
 /** The port at which partners connect, if `flock.listen` names one. */
 class ListeningPort {
   readonly #gateway: Gateway;
@@ -154,12 +138,5 @@ if (agent === undefined) {
   process.stderr.write('The gateway is started by the Scheduler.\n');
   process.exit(2);
 }
-process.stdout.on('error', () => undefined);
-process.stderr.on('error', () => undefined);
-main(agent).then(
-  () => process.exit(0),
-  (thrown: unknown) => {
-    process.stderr.write(`${asError(thrown).message}\n`);
-    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
-  },
-);
+outliveReader();
+runDaemon(main(agent));

@@ -3,7 +3,8 @@ import { loadCredentials, watchConfig } from '../config/credentials.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
 import { loadPaths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
-import { asError, GryphusError } from '../errors.ts';
+import { asError } from '../errors.ts';
+import { runDaemon } from '../util/run-daemon.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
@@ -155,10 +156,4 @@ if (identity === undefined) {
   process.stderr.write('The GridManager is started by the Scheduler.\n');
   process.exit(2);
 }
-main(identity).then(
-  () => process.exit(0),
-  (thrown: unknown) => {
-    process.stderr.write(`${asError(thrown).message}\n`);
-    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
-  },
-);
+runDaemon(main(identity));

@@ -1,8 +1,8 @@
-import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError, GryphusError } from '../errors.ts';
 import { type Home, type Way, waysNow } from './home.ts';
 import { mailboxDuplex } from './mailbox/worker-end.ts';
+import { reach } from './reach.ts';
 import { greetHome } from './secure.ts';
 
 export interface DialOptions {
@@ -21,7 +21,7 @@ export async function dialHome(home: Home, { patienceMs = 20_000, onFailed }: Di
   for (const way of waysNow(home)) {
     const patience = way.kind === 'mailbox' ? patienceMs * 10 : patienceMs;
     try {
-      const raw = await reach(way, home.worker, patience);
+      const raw = await open(way, home.worker, patience);
       return await greetHome(raw, { worker: home.worker, key, patienceMs: patience });
     } catch (thrown) {
       const error = asError(thrown);
@@ -44,21 +44,7 @@ export function wayText(way: Way): string {
   }
 }
 
-function reach(way: Way, worker: string, patienceMs: number): Promise<Duplex> {
+async function open(way: Way, worker: string, patienceMs: number): Promise<Duplex> {
   if (way.kind === 'mailbox') return mailboxDuplex(way.directory, worker);
-  const socket = way.kind === 'socket' ? connect(way.path) : connect(way.port, way.host);
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${patienceMs / 1000} s`)), patienceMs);
-    socket.once('error', (error) => {
-      clearTimeout(timer);
-      reject(error);
-    });
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.setNoDelay(true);
-      // A node that lost its network sends nothing; keepalive detects it.
-      socket.setKeepAlive(true, 30_000);
-      resolve(socket);
-    });
-  });
+  return reach(way.kind === 'socket' ? { path: way.path } : { port: way.port, host: way.host }, patienceMs);
 }

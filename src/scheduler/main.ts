@@ -6,7 +6,7 @@ import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import { SiteChooser } from '../enqueue/site-choice.ts';
-import { asError, GryphusError } from '../errors.ts';
+import { outliveReader, runDaemon } from '../util/run-daemon.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
@@ -235,14 +235,5 @@ async function main(): Promise<void> {
   }
 }
 
-// The process that started us exits after `ready`: writing to its closed pipes must not end us.
-process.stdout.on('error', () => undefined);
-process.stderr.on('error', () => undefined);
-
-main().then(
-  () => process.exit(0),
-  (thrown: unknown) => {
-    process.stderr.write(`${asError(thrown).message}\n`);
-    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
-  },
-);
+outliveReader();
+runDaemon(main());

@@ -8,22 +8,25 @@ import { FlockLink } from '../../src/flock/link.ts';
 import { outgoingAd, outgoingSpec } from '../../src/flock/outgoing.ts';
 import { Bench, Rate } from '../../src/flock/rate.ts';
 import { encodeFrame, FrameReader } from '../../src/pool/wire/frames.ts';
-import type { RunSpec } from '../../src/pool/wire/wire.ts';
 import { pair } from '../pool/wire-pair.ts';
+import { JUST_TRUE } from '../pool/just-true.ts';
 
 const AGREEMENT: Agreement = { ...presets(AGREEMENT_KEYS), name: 'p', keyFile: '/k', from: true };
-const SPEC: RunSpec = {
-  executable: { kind: 'there', path: '/bin/true' },
-  args: [],
-  env: {},
-  inputs: [],
-  joinStderr: false,
-};
 const BLOB = { sha256: 'a'.repeat(64), bytes: 3, path: '' };
 
 function asked(more: Partial<Of<'prepare'>> = {}): Of<'prepare'> {
   const size = { cpus: 1, memoryMb: 10, diskKb: 10, gpus: 0 };
-  return { t: 'prepare', key: 'theirs.1.0.1', round: 1, user: 'ann', ad: {}, size, lease: 2400, spec: SPEC, ...more };
+  return {
+    t: 'prepare',
+    key: 'theirs.1.0.1',
+    round: 1,
+    user: 'ann',
+    ad: {},
+    size,
+    lease: 2400,
+    spec: JUST_TRUE,
+    ...more,
+  };
 }
 
 const clauseOf = (more: Partial<Of<'prepare'>>) => {
@@ -75,7 +78,7 @@ describe('a request of a partner', () => {
       'a file of ours as an input',
       {
         spec: {
-          ...SPEC,
+          ...JUST_TRUE,
           inputs: [{ kind: 'file', name: 'x', file: { kind: 'there', path: '/etc/shadow' }, executable: false }],
         },
       },
@@ -85,7 +88,7 @@ describe('a request of a partner', () => {
       'a URL as an input',
       {
         spec: {
-          ...SPEC,
+          ...JUST_TRUE,
           inputs: [{ kind: 'file', name: 'x', file: { kind: 'url', url: 'http://10.0.0.1/' }, executable: false }],
         },
       },
@@ -95,19 +98,19 @@ describe('a request of a partner', () => {
       'an input above its directory',
       {
         spec: {
-          ...SPEC,
+          ...JUST_TRUE,
           inputs: [{ kind: 'file', name: '../x', file: { kind: 'blob', blob: BLOB }, executable: false }],
         },
       },
       'job',
     ],
-    ['a directory above', { spec: { ...SPEC, inputs: [{ kind: 'directory', name: 'a/../../x' }] } }, 'job'],
-    ['our standard input', { spec: { ...SPEC, stdin: { kind: 'there', path: '/etc/shadow' } } }, 'job'],
-    ['a relative program', { spec: { ...SPEC, executable: { kind: 'there', path: 'x' } } }, 'job'],
-    ['a directory of ours', { spec: { ...SPEC, cwd: '/root' } }, 'job'],
-    ['our shared files', { spec: { ...SPEC, shared: { cwd: '/root', executable: '/bin/sh' } } }, 'job'],
-    ['a proxy', { spec: { ...SPEC, proxy: 'x' } }, 'job'],
-    ['words as a signal', { spec: { ...SPEC, killSignal: 'SIGTERM; reboot' } }, 'job'],
+    ['a directory above', { spec: { ...JUST_TRUE, inputs: [{ kind: 'directory', name: 'a/../../x' }] } }, 'job'],
+    ['our standard input', { spec: { ...JUST_TRUE, stdin: { kind: 'there', path: '/etc/shadow' } } }, 'job'],
+    ['a relative program', { spec: { ...JUST_TRUE, executable: { kind: 'there', path: 'x' } } }, 'job'],
+    ['a directory of ours', { spec: { ...JUST_TRUE, cwd: '/root' } }, 'job'],
+    ['our shared files', { spec: { ...JUST_TRUE, shared: { cwd: '/root', executable: '/bin/sh' } } }, 'job'],
+    ['a proxy', { spec: { ...JUST_TRUE, proxy: 'x' } }, 'job'],
+    ['words as a signal', { spec: { ...JUST_TRUE, killSignal: 'SIGTERM; reboot' } }, 'job'],
     ['a huge ad', { ad: { A: 'x'.repeat(300_000) } }, 'job'],
     ['many attributes', { ad: Object.fromEntries(Array.from({ length: 600 }, (_, i) => [`A${i}`, '1'])) }, 'job'],
     ['an impossible attribute', { ad: { 'A B': '1' } }, 'job'],
@@ -116,7 +119,7 @@ describe('a request of a partner', () => {
       'an input of two sizes',
       {
         spec: {
-          ...SPEC,
+          ...JUST_TRUE,
           executable: { kind: 'blob', blob: BLOB },
           stdin: { kind: 'blob', blob: { ...BLOB, bytes: 4 } },
         },
@@ -154,7 +157,7 @@ describe('what a partner gets of a job', () => {
     );
     expect(ad).toEqual({ Kept: '1' });
     const spec = outgoingSpec({
-      ...SPEC,
+      ...JUST_TRUE,
       executable: { kind: 'blob', blob: { ...BLOB, path: '/home/me/x' } },
       shared: { cwd: '/home/me', executable: '/home/me/x' },
     });

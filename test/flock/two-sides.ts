@@ -4,18 +4,12 @@ import { Borrower } from '../../src/flock/borrower.ts';
 import type { FlockMessage } from '../../src/flock/flock-wire.ts';
 import { Lender } from '../../src/flock/lender.ts';
 import { type LentEntry, recoverLent } from '../../src/flock/lent-journal.ts';
-import type { FromCentralManager, FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
+import type { FromCentralManager, FromWorker } from '../../src/pool/wire/wire.ts';
 import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
 import type { Ending, Report } from '../../src/site/contract.ts';
 import { SimulatedCrash } from '../../src/util/crash-point.ts';
+import { JUST_TRUE } from '../pool/just-true.ts';
 
-const SPEC: RunSpec = {
-  executable: { kind: 'there', path: '/bin/true' },
-  args: [],
-  env: {},
-  inputs: [],
-  joinStderr: false,
-};
 const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
 
 /** A journal that survives its process: what was added and saved before it died. */
@@ -187,7 +181,7 @@ export class TwoSides {
       claim: 'c',
       kind: 'k',
       size: SIZE,
-      spec: SPEC,
+      spec: JUST_TRUE,
       lease: 600,
       ad,
     };

@@ -60,6 +60,7 @@ describe.skipIf(!existsSync(HELPER) || !SLOW)('a checkpoint in which a process d
 
   let jobs = 0;
   async function counter() {
+    rmSync(file, { force: true });
     const name = `job${++jobs}`;
     const ledger = join(agent.work, `${name}.ledger`);
     const cluster = await agent.submit(
@@ -91,24 +92,32 @@ describe.skipIf(!existsSync(HELPER) || !SLOW)('a checkpoint in which a process d
   const goesOn = ({ at, beyond }: Counter) => beyond(at() + 10);
   const reached = (point: string) => until(`${point} to be reached`, () => !existsSync(file) || undefined, 90_000);
 
+  /** One that has an image, and has gone on for a while since. */
+  async function counterWithImage(): Promise<Counter> {
+    const job = await counter();
+    await vacate(job);
+    await until('its first image', () => job.events('evicted').length === 1 || undefined, 90_000);
+    await goesOn(job);
+    return job;
+  }
+  /** Its process dies at the point while `act` is done; from its last image it goes on to its end, its output once. */
+  async function survives(job: Counter, point: string, act: () => Promise<unknown>): Promise<void> {
+    writeFileSync(file, point);
+    await act();
+    await reached(point);
+    await agent.ok('up');
+    await until('its second eviction', () => job.events('evicted').length >= 2 || undefined, 90_000);
+    await goesOn(job);
+    await finish(job);
+    // Never from its start again: there is an image from before.
+    expect(readFileSync(job.ledger, 'utf8')).toBe('start\n');
+  }
+
   it.each([...OUR_POINTS, ...HELPER_POINTS])(
     'at %s goes on from the last whole image, with its output once',
     async (point) => {
-      rmSync(file, { force: true });
-      const job = await counter();
-      await vacate(job);
-      await until('its first image', () => job.events('evicted').length === 1 || undefined, 90_000);
-      const saved = job.at();
-      await job.beyond(saved + 10);
-      writeFileSync(file, point);
-      await vacate(job).catch(() => undefined);
-      await reached(point);
-      await agent.ok('up');
-      await until('its second eviction', () => job.events('evicted').length >= 2 || undefined, 90_000);
-      await goesOn(job);
-      await finish(job);
-      // Never from its start again: there is an image from before.
-      expect(readFileSync(job.ledger, 'utf8')).toBe('start\n');
+      const job = await counterWithImage();
+      await survives(job, point, () => vacate(job).catch(() => undefined));
     },
     300_000,
   );
@@ -116,19 +125,8 @@ describe.skipIf(!existsSync(HELPER) || !SLOW)('a checkpoint in which a process d
   it.each(HELPER_POINTS)(
     'at %s while it is only asked for: it goes on, from its last image if need be',
     async (point) => {
-      rmSync(file, { force: true });
-      const job = await counter();
-      await vacate(job);
-      await until('its first image', () => job.events('evicted').length === 1 || undefined, 90_000);
-      const saved = job.at();
-      await job.beyond(saved + 10);
-      writeFileSync(file, point);
-      await agent.ok('checkpoint', String(job.cluster));
-      await reached(point);
-      await until('its eviction', () => job.events('evicted').length >= 2 || undefined, 90_000);
-      await goesOn(job);
-      await finish(job);
-      expect(readFileSync(job.ledger, 'utf8')).toBe('start\n');
+      const job = await counterWithImage();
+      await survives(job, point, () => agent.ok('checkpoint', String(job.cluster)));
     },
     300_000,
   );
@@ -136,15 +134,8 @@ describe.skipIf(!existsSync(HELPER) || !SLOW)('a checkpoint in which a process d
   it.each(RESTORE_POINTS)(
     'at %s goes on from the image again',
     async (point) => {
-      rmSync(file, { force: true });
       const job = await counter();
-      writeFileSync(file, point);
-      await vacate(job);
-      await reached(point);
-      await until('its second eviction', () => job.events('evicted').length >= 2 || undefined, 90_000);
-      await goesOn(job);
-      await finish(job);
-      expect(readFileSync(job.ledger, 'utf8')).toBe('start\n');
+      await survives(job, point, () => vacate(job));
     },
     300_000,
   );

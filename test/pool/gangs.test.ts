@@ -18,6 +18,11 @@ const nodes = (made: GangPool) =>
     .running()
     .map(({ node = -1 }) => node)
     .sort((a, b) => a - b);
+const running = (made: GangPool) =>
+  made
+    .running()
+    .map(({ key }) => key)
+    .sort();
 const last = (made: GangPool, key: AttemptKey) => made.reports.filter((report) => report.key === key).at(-1);
 
 describe('a parallel job in the pool', () => {
@@ -46,12 +51,7 @@ describe('a parallel job in the pool', () => {
     expect(made.running()).toEqual([]);
     made.submit('a.1.1.1', 2, { procs: 2 });
     await made.settle();
-    expect(
-      made
-        .running()
-        .map(({ key }) => key)
-        .sort(),
-    ).toEqual(['a.1.0.1.0', 'a.1.1.1.1', 'a.1.1.1.2']);
+    expect(running(made)).toEqual(['a.1.0.1.0', 'a.1.1.1.1', 'a.1.1.1.2']);
     const first = made.running().find(({ node }) => node === 0);
     if (first) made.end(first.worker, first.key, ENDED);
     await made.settle();
@@ -134,12 +134,7 @@ describe('a parallel job in the pool', () => {
       await made.settle();
       made.tick(5);
       await made.settle();
-      expect(
-        made
-          .running()
-          .map(({ key }) => key)
-          .sort(),
-      ).toEqual(run);
+      expect(running(made)).toEqual(run);
     }
   });
 
@@ -177,12 +172,7 @@ describe('a parallel job in the pool', () => {
     const [first] = made.running();
     if (first) made.end(first.worker, first.key, ENDED);
     await made.settle();
-    expect(
-      made
-        .running()
-        .map(({ key }) => key)
-        .sort(),
-    ).toEqual(['a.2.0.1.0', 'a.2.0.1.1']);
+    expect(running(made)).toEqual(['a.2.0.1.0', 'a.2.0.1.1']);
   });
 });
 

@@ -1,18 +1,14 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
-import { asError, GryphusError } from '../../errors.ts';
+import { asError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
-import { writeWhole } from '../../util/private-file.ts';
-import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { CentralManager } from './central-manager.ts';
 import { CentralManagerClients } from './client-connections.ts';
 import { CentralManagerShells } from './central-manager-shells.ts';
 import { compacted, type CentralManagerEntry, ENTRY, recover, withoutAttempts } from './central-manager-journal.ts';
 import { CentralManagerWorkers } from './worker-connections.ts';
-import { centralManagerOf } from '../host/pid-files.ts';
 import { Journal } from '../host/journal.ts';
 import type { PoolPlaces } from '../host/places.ts';
-import { signal } from '../host/processes.ts';
 import { Proxies } from '../host/proxies.ts';
 import type { Tokens } from '../wire/tokens.ts';
 import { derived, type RunSpec } from '../wire/wire.ts';
@@ -157,23 +153,4 @@ export class CentralManagerHost {
     if (this.#journal.size < LARGE || !this.#journal.idle) return;
     this.#journal.rewrite(compacted(this.centralManager.snapshot()));
   }
-}
-
-/**
- * Ensures one central manager per state directory: asks the process that holds it to end, then kills it. The caller
- * holds the Scheduler's lease, which gives it the right to.
- */
-export async function takeOver({ dir, pid }: Pick<PoolPlaces, 'dir' | 'pid'>): Promise<void> {
-  if (!existsSync(dir)) mkdirSync(dir, { mode: 0o700 });
-  const other = centralManagerOf({ pid });
-  if (other && other.pid !== process.pid) {
-    signal(other.pid, 'SIGTERM');
-    for (let turn = 0; isAlive(other); turn++) {
-      if (turn === 100) signal(other.pid, 'SIGKILL');
-      if (turn > 600)
-        throw new GryphusError('already-running', `The central manager (process ${other.pid}) does not stop.`);
-      await new Promise((resume) => setTimeout(resume, 20));
-    }
-  }
-  writeWhole(pid, JSON.stringify(processIdentity()));
 }

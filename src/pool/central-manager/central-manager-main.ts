@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadPaths } from '../../config/paths.ts';
 import { followSettings } from '../../config/follow.ts';
@@ -6,7 +6,9 @@ import { asError, GryphusError } from '../../errors.ts';
 import { openLog } from '../../log.ts';
 import { endWithState } from '../../queue/api.ts';
 import { spreadNet } from '../../util/process-net.ts';
-import { CentralManagerHost, takeOver } from './central-manager-host.ts';
+import { outliveReader, runDaemon } from '../../util/run-daemon.ts';
+import { CentralManagerHost } from './central-manager-host.ts';
+import { takeOver } from '../host/take-over.ts';
 import { LocalWorker } from './local-worker.ts';
 import { sharingRules } from './sharing-rules.ts';
 import { failureFile, poolPlaces } from '../host/places.ts';
@@ -22,7 +24,8 @@ async function main(agent: string): Promise<void> {
   const log = openLog(join(paths.logDir, 'pool.log'), settings['log.level'], settings['log.max_size']);
   const say = (message: string, facts?: object) => log.info(facts ?? {}, message);
   const places = poolPlaces(paths);
-  await takeOver(places);
+  if (!existsSync(places.dir)) mkdirSync(places.dir, { mode: 0o700 });
+  await takeOver(places.pid, 'central manager');
   const tokens = new Tokens(places.dir);
   const ended = new Promise<Error | undefined>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
@@ -87,19 +90,14 @@ if (agent === undefined) {
   process.stderr.write('The central manager is started by the Scheduler.\n');
   process.exit(2);
 }
-process.stdout.on('error', () => undefined);
-process.stderr.on('error', () => undefined);
-main(agent).then(
-  () => process.exit(0),
-  (thrown: unknown) => {
-    const remedies = thrown instanceof GryphusError ? thrown.suggestions : [];
-    const why = [asError(thrown).message, ...remedies].join(' ');
-    try {
-      writeFileSync(failureFile(poolPlaces(loadPaths()).clientSocket), why, { mode: 0o600 });
-    } catch {
-      // Then only the Scheduler's log says it.
-    }
-    process.stderr.write(`${why}\n`);
-    process.exit(thrown instanceof GryphusError ? thrown.exitCode : 70);
-  },
-);
+outliveReader();
+runDaemon(main(agent), (thrown) => {
+  const remedies = thrown instanceof GryphusError ? thrown.suggestions : [];
+  const why = [asError(thrown).message, ...remedies].join(' ');
+  try {
+    writeFileSync(failureFile(poolPlaces(loadPaths()).clientSocket), why, { mode: 0o600 });
+  } catch {
+    // Then only the Scheduler's log says it.
+  }
+  return why;
+});

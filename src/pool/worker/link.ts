@@ -4,6 +4,7 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import { Asking } from '../wire/asking.ts';
 import { isProof, nonce, proof, type Token } from '../wire/auth.ts';
 import { Channel } from '../wire/frames.ts';
+import { Pings, redialMs } from '../wire/pings.ts';
 import {
   type ForLink,
   type FromCentralManager,
@@ -35,11 +36,6 @@ export interface LinkOptions {
 const RETRY_MS = 100;
 const LONGEST_RETRY_MS = 30_000;
 const HANDSHAKE_MS = 30_000;
-/**
- * If no byte arrives during this many ping intervals, the connection is considered dead. Intervals are counted rather
- * than time, since nothing could arrive while this process was stopped.
- */
-const SILENT = 3;
 
 /**
  * The worker's connection home: dials until it is admitted, reports what the worker holds, and redials when the
@@ -53,11 +49,9 @@ export class Link {
   #failures = 0;
   #ended = false;
   #retry: NodeJS.Timeout | undefined;
-  #pinger: NodeJS.Timeout | undefined;
-  #pings = 0;
   /** Messages from after the report of what we hold, until the welcome. */
   #unsent: [FromWorker, Uint8Array | undefined][] | undefined;
-  readonly #sentAt = new Map<number, number>();
+  readonly #pings = new Pings();
   /** When we sent the last ping that the central manager answered, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
 
@@ -153,7 +147,7 @@ export class Link {
     for (const [said, bytes] of this.#unsent ?? []) channel.send(said, bytes);
     this.#unsent = undefined;
     this.#heardAt = performance.now();
-    this.#ping(message.ping * 1000);
+    this.#pings.start(channel, message.ping * 1000, (n) => this.say({ t: 'ping', n }), 'the agent does not answer');
     this.#options.onUp(message.site);
     return true;
   }
@@ -163,32 +157,15 @@ export class Link {
       // Only a pong resets the back-off, so that a connection that keeps ending right after the welcome is not
       // redialled at once.
       this.#failures = 0;
-      this.#heardAt = Math.max(this.#heardAt, this.#sentAt.get(message.n) ?? 0);
-      this.#sentAt.delete(message.n);
+      this.#heardAt = Math.max(this.#heardAt, this.#pings.answered(message.n) ?? 0);
     } else if (message.t === 'answer') this.asking.take(message, bytes);
     else if (message.t === 'challenge' || message.t === 'welcome' || message.t === 'denied')
       throw new Error(`'${message.t}' after the welcome`);
     else this.#options.take(message, bytes);
   }
 
-  #ping(everyMs: number): void {
-    this.#sentAt.clear();
-    let silent = 0;
-    let before = 0;
-    const ping = () => {
-      const heard = this.#channel?.heardAt ?? 0;
-      silent = heard > before ? 0 : silent + 1;
-      before = heard;
-      if (silent > SILENT) return this.#channel?.close('the agent does not answer');
-      const n = ++this.#pings;
-      this.#sentAt.set(n, performance.now());
-      this.say({ t: 'ping', n });
-    };
-    this.#pinger = setInterval(ping, everyMs);
-  }
-
   #down(message: string): void {
-    clearInterval(this.#pinger);
+    this.#pings.stop();
     this.#channel = undefined;
     this.#unsent = undefined;
     const was = this.#up;
@@ -196,7 +173,7 @@ export class Link {
     this.asking.end(message);
     if (was) this.#options.onDown(message);
     if (this.#ended) return;
-    const base = Math.min(this.#options.longestRetryMs ?? LONGEST_RETRY_MS, RETRY_MS * 2 ** this.#failures++);
-    this.#retry = setTimeout(() => void this.#connect(), base * (0.75 + Math.random() / 2));
+    const longest = this.#options.longestRetryMs ?? LONGEST_RETRY_MS;
+    this.#retry = setTimeout(() => void this.#connect(), redialMs(this.#failures++, { first: RETRY_MS, longest }));
   }
 }

@@ -1,0 +1,56 @@
+import type { Channel } from './frames.ts';
+
+/**
+ * If no byte arrives during this many intervals, the connection is considered dead. Intervals are counted rather than
+ * time, since nothing could arrive while this process was stopped.
+ */
+const SILENT = 3;
+
+/** Pings over one connection at a time, and what their answers tell. */
+export class Pings {
+  readonly #sentAt = new Map<number, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #last = 0;
+
+  /** Sends a ping each interval over the channel, until `stop`; closes it with the message if nothing comes back. */
+  start(
+    channel: Pick<Channel<never, never>, 'heardAt' | 'close'>,
+    everyMs: number,
+    send: (n: number) => void,
+    message: string,
+  ): void {
+    this.stop();
+    this.#sentAt.clear();
+    let silent = 0;
+    let before = 0;
+    this.#timer = setInterval(() => {
+      silent = channel.heardAt > before ? 0 : silent + 1;
+      before = channel.heardAt;
+      if (silent > SILENT) return channel.close(message);
+      this.send(send);
+    }, everyMs);
+  }
+
+  /** A ping at once. */
+  send(send: (n: number) => void): void {
+    const n = ++this.#last;
+    this.#sentAt.set(n, performance.now());
+    send(n);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** When the ping that is answered was sent, by the monotonic clock in milliseconds; `undefined`: it was not. */
+  answered(n: number): number | undefined {
+    const at = this.#sentAt.get(n);
+    this.#sentAt.delete(n);
+    return at;
+  }
+}
+
+/** How long to wait before dialling again after so many failures, milliseconds: longer each time, and never the same for all. */
+export function redialMs(failures: number, { first, longest }: { first: number; longest: number }): number {
+  return Math.min(longest, first * 2 ** failures) * (0.75 + Math.random() / 2);
+}
