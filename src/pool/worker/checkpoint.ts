@@ -5,7 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../../errors.ts';
 import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
 import { idsOf, imageIn, linkImage, readImageHeader } from '../../staging/image.ts';
-import { type CheckpointHelper, sentence } from '../host/checkpoint-helper.ts';
+import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import { sentence } from '../host/probe-program.ts';
 import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { processIdentity } from '../../util/process-identity.ts';
@@ -37,6 +38,7 @@ const sentIn = (dir: AttemptDir) => join(dir.work, CHECKPOINT_IMAGE);
 const reportOf = (dir: AttemptDir) => join(dir.path, 'restored');
 
 /** What the helper was doing may have ended the job with it. */
+const NAME = 'gryphus-helper';
 const KILLED = 'gryphus-helper was killed';
 const KILL = 9;
 
@@ -104,7 +106,7 @@ async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean
 function helped(program: string, args: readonly string[]): Promise<Trouble> {
   return new Promise((resolve) =>
     execFile(program, args, { encoding: 'utf8' }, (error, _, stderr) =>
-      resolve(error === null ? undefined : error.signal ? KILLED : sentence(stderr) || error.message),
+      resolve(error === null ? undefined : error.signal ? KILLED : sentence(stderr, NAME) || error.message),
     ),
   );
 }
@@ -183,7 +185,7 @@ function unrestored({ dir, record }: Run): Trouble {
   if (!(dir instanceof AttemptDir) || !isRestored(record.spec)) return undefined;
   try {
     const said = readFileSync(reportOf(dir), 'utf8');
-    return said.startsWith('restored\n') ? undefined : sentence(said) || 'gryphus-helper ended without a word';
+    return said.startsWith('restored\n') ? undefined : sentence(said, NAME) || 'gryphus-helper ended without a word';
   } catch {
     return 'gryphus-helper could not be started';
   }

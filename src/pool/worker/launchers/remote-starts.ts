@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
 import * as z from 'zod';
 import { parseAttemptKey } from '../../../job/ids.ts';
+import { digestOf, LoopbackPort } from '../loopback-port.ts';
 import type { Run } from '../run.ts';
 import type { FromWorker, ForShells } from '../../wire/wire.ts';
 import { type LauncherScripts, placeLaunchers } from './launchers.ts';
@@ -22,9 +23,6 @@ export interface RemoteStartsOptions {
 const ASK = z.strictObject({ cookie: z.string(), host: z.string(), command: z.string() });
 const HOST = /^node(\d{1,7})$/;
 const MOST_LINE = 1 << 20;
-const COOKIE_MS = 10_000;
-/** Connections that have not shown a token: every user of the machine can open them. */
-const MOST_STRANGERS = 64;
 const FAILED = 255;
 
 /** Commands that a node of a parallel job starts at the others (`gryphus-rsh`). */
@@ -32,31 +30,27 @@ export class RemoteStarts {
   readonly #options: RemoteStartsOptions;
   readonly #jobs = new Map<string, Run>();
   readonly #open = new Map<string, (news: ShellNews, bytes?: Uint8Array) => void>();
-  readonly #strangers = new Set<Socket>();
-  #server: Server | undefined;
-  #listening: Promise<number> | undefined;
-  #port = 0;
+  readonly #port = new LoopbackPort((socket, known) => this.#greet(socket, known));
 
   constructor(options: RemoteStartsOptions) {
     this.#options = options;
   }
 
   /** Must have resolved before a node is opened. */
-  async listen(): Promise<void> {
-    this.#listening ??= this.#bind();
-    this.#port = await this.#listening;
+  listen(): Promise<void> {
+    return this.#port.listen();
   }
 
   /** From now on the node's processes can start commands at the others. Returns its variables for that. */
   open(run: Run): Readonly<Record<string, string>> {
     for (const [token, one] of this.#jobs) if (one.phase === 'ended') this.#jobs.delete(token);
     const cookie = randomBytes(24).toString('base64url');
-    this.#jobs.set(digest(cookie), run);
+    this.#jobs.set(digestOf(cookie), run);
     const { spec, user } = run.record;
     const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
     return {
       _CONDOR_JOB_IWD: cwd,
-      ...placeLaunchers(run.dir.work, this.#options.scripts, { port: this.#port, cookie, user }),
+      ...placeLaunchers(run.dir.work, this.#options.scripts, { port: this.#port.number, cookie, user }),
     };
   }
 
@@ -66,31 +60,11 @@ export class RemoteStarts {
   }
 
   close(): void {
-    this.#server?.close();
-    for (const socket of this.#strangers) socket.destroy();
-  }
-
-  #bind(): Promise<number> {
-    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#greet(socket));
-    this.#server = server;
-    server.unref();
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-    });
+    this.#port.close();
   }
 
   /** The first line says who asks, and for what. */
-  #greet(socket: Socket): void {
-    socket.on('error', () => undefined);
-    const [oldest] = this.#strangers;
-    if (this.#strangers.size >= MOST_STRANGERS) oldest?.destroy();
-    this.#strangers.add(socket);
-    const late = setTimeout(() => socket.destroy(), COOKIE_MS);
-    socket.once('close', () => {
-      clearTimeout(late);
-      this.#strangers.delete(socket);
-    });
+  #greet(socket: Socket, known: () => void): void {
     let head: Buffer = Buffer.alloc(0);
     const read = (bytes: Buffer) => {
       head = Buffer.concat([head, bytes]);
@@ -100,8 +74,7 @@ export class RemoteStarts {
         return;
       }
       socket.off('data', read);
-      clearTimeout(late);
-      this.#strangers.delete(socket);
+      known();
       socket.pause();
       this.#start(socket, head.subarray(0, end).toString(), head.subarray(end + 1));
     };
@@ -110,7 +83,7 @@ export class RemoteStarts {
 
   #start(socket: Socket, line: string, first: Buffer): void {
     const asked = readAsk(line);
-    const run = asked && this.#jobs.get(digest(asked.cookie));
+    const run = asked && this.#jobs.get(digestOf(asked.cookie));
     const number = HOST.exec(asked?.host ?? '')?.[1];
     const shell = `n${randomBytes(12).toString('base64url')}`;
     const say = (news: ShellNews, bytes: Uint8Array = new Uint8Array()) => {
@@ -173,8 +146,4 @@ function frame(kind: number, body: Uint8Array): Buffer {
   head.writeUInt8(kind, 0);
   head.writeUInt32BE(body.length, 1);
   return Buffer.concat([head, body]);
-}
-
-function digest(cookie: string): string {
-  return createHash('sha256').update(cookie).digest('hex');
 }
