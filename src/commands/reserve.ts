@@ -63,7 +63,7 @@ lists the reservations.`);
 
 function said(all: readonly Reservation[], make: Reservation | undefined, drop: string | undefined): string[] {
   if (make) return [`Reservation ${make.id}: ${whenOf(make)}.`];
-  if (drop !== undefined) return [`Reservation ${drop} is gone.`];
+  if (drop !== undefined) return [`Reservation ${drop} has ended.`];
   if (all.length === 0) return ['There are no reservations.'];
   const rows = all.map(({ id, owner, count, size, from, until }) => [
     id,
@@ -94,7 +94,7 @@ function reservation(
 ): Reservation {
   const lasts = secondsOf('--for', flags.for);
   if (lasts === undefined)
-    throw new GryphusError('usage', '--for is missing: a reservation has an end.', {
+    throw new GryphusError('usage', '--for is missing: how long the reservation lasts.', {
       suggestions: [`gryphus reserve --machines ${count} --at ${flags.at} --for 1h`],
     });
   const from = momentOf(flags.at, Date.now() / 1000);
@@ -118,6 +118,6 @@ function momentOf(text: string, now: number): number {
     throw new GryphusError('usage', `--at ${text}: this is not a time.`, {
       suggestions: ['Write 14:00, 2030-06-01T08:00, or now.'],
     });
-  if (at < now) throw new GryphusError('usage', `--at ${text}: that time is over.`);
+  if (at < now) throw new GryphusError('usage', `--at ${text}: that time has passed.`);
   return at;
 }

@@ -27,15 +27,15 @@ export const AGREEMENT_KEYS = {
   to: entry(flag, false, 'Our jobs may run there (FLOCK_TO).'),
   from: entry(flag, false, 'Their jobs may run here (FLOCK_FROM).'),
   paused: entry(flag, false, 'Neither for now: what runs is vacated after `retirement`.'),
-  users: entry(texts, [], 'Those of their users whose jobs may run here; none: all.'),
-  deny: entry(texts, [], 'Those of their users whose jobs may not.'),
-  own_users: entry(texts, [], 'Those of our users whose jobs may go there; none: all.'),
+  users: entry(texts, [], 'Their users whose jobs may run here; none named: all.'),
+  deny: entry(texts, [], 'Their users whose jobs may not.'),
+  own_users: entry(texts, [], 'Our users whose jobs may go there; none named: all.'),
   requirements: entry(
     expression,
     undefined,
     'Whether a job of theirs may run here, an expression over their job (TARGET) and our machine (MY).',
   ),
-  threshold: entry(integer(0), 0, 'So many idle cores stay ours: only what is idle beyond them is lent.'),
+  threshold: entry(integer(0), 0, 'Idle cores that are not lent: only what is idle beyond them is.'),
   max: entry(integer(0), 8, 'The most of our cores that their jobs hold at once.'),
   hours: entry(
     expression,
@@ -43,7 +43,7 @@ export const AGREEMENT_KEYS = {
     'When we lend, an expression over ClockMin and ClockDay, such as `ClockMin < 480`.',
   ),
   retirement: entry(duration, 0, 'A job of theirs runs at least this long before a job of ours takes its place.'),
-  wait: entry(duration, 0, 'Jobs of ours wait this long for our own machines before they may go there.'),
+  wait: entry(duration, 0, 'How long jobs of ours wait for our own machines before they may go there.'),
   balance: entry(
     oneOf(['none', 'day', 'month']),
     'none',

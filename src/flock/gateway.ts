@@ -43,7 +43,7 @@ const MOST_UNSTARTED = 3;
 /** Bytes that wait for a partner, beyond which followed streams are not sent. */
 const BACKLOG = 8 << 20;
 
-/** A gateway: what we borrow from partners and lend to them, beside a central manager that knows nothing of them. */
+/** A gateway: what we borrow from partners and lend to them, beside our central manager, for which they are a worker and a client. */
 export class Gateway {
   readonly #options: GatewayOptions;
   readonly #memory: FlockMemory;

@@ -3,7 +3,7 @@ import { GryphusCommand, terminalWidth } from '../command.ts';
 import { partnerLines } from '../show/flock.ts';
 
 export class FlockList extends GryphusCommand {
-  static override summary = 'List the pools that there are agreements with.';
+  static override summary = 'List the agreements with other pools.';
   static override description =
     'OFFERED: cores that they lend us now; BORROWED: cores of theirs that our jobs hold; LENT: cores of ours that theirs hold.';
   static override examples = ['<%= config.bin %> flock list', '<%= config.bin %> flock list --json'];

@@ -2,7 +2,7 @@ import { Flags } from '@oclif/core';
 import { GryphusCommand, needed } from '../command.ts';
 
 export class FlockPause extends GryphusCommand {
-  static override summary = 'Neither lend nor borrow for a while.';
+  static override summary = 'Pause an agreement with another pool, or resume it.';
   static override description =
     'No further job goes to the partner or comes from it; jobs of theirs are vacated after the retirement of the agreement.';
   static override examples = [
@@ -10,7 +10,7 @@ export class FlockPause extends GryphusCommand {
     '<%= config.bin %> flock pause physics --resume',
   ];
   static override args = { name: needed('the partner') };
-  static override flags = { resume: Flags.boolean({ summary: 'Lend and borrow again.' }) };
+  static override flags = { resume: Flags.boolean({ summary: 'Resume the agreement.' }) };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(FlockPause);

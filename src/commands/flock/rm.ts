@@ -4,7 +4,7 @@ import { GryphusCommand, needed } from '../command.ts';
 export class FlockRm extends GryphusCommand {
   static override summary = 'End an agreement with another pool.';
   static override description =
-    'Its key is worth nothing at once: the link is cut, jobs of theirs are ended here, and jobs of ours there run again elsewhere.';
+    'Its key is no longer accepted: the link is cut at once, jobs of theirs are ended here, and jobs of ours there run again elsewhere.';
   static override examples = [
     '<%= config.bin %> flock rm physics',
     '<%= config.bin %> flock rm bio --home /srv/gryphus',
@@ -18,6 +18,6 @@ export class FlockRm extends GryphusCommand {
       throw new GryphusError('bad-input', `There is no agreement with '${args.name}'.`, {
         suggestions: ['gryphus flock list   # shows those that there are'],
       });
-    process.stdout.write(`The agreement with ${args.name} is over.\n`);
+    process.stdout.write(`The agreement with ${args.name} has ended.\n`);
   }
 }
