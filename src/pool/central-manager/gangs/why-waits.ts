@@ -42,7 +42,7 @@ function sentence(told: Told): string {
       const free = Math.min(told.free, wanted);
       const when = Number.isFinite(told.at)
         ? `the others are expected ${told.at < 60 ? 'within a minute' : `at ${clock(told.at)}`}`
-        : 'when the others will be is not known';
+        : 'it is not known when the others will be free';
       return `It is the next parallel job, and waits for ${wanted - free} of ${counted(wanted, 'slot')}; ${free} are held for it, and ${when}.`;
     }
   }
