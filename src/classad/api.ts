@@ -23,6 +23,7 @@ export { parseAd, parseExpr, parseOldAd, parseWholeExpr } from './parse.ts';
 export { printAd, printExpr, printName, printString, printValue, type Syntax } from './printer.ts';
 export { type Attributes, attributesOf } from './references.ts';
 export { EvalFailed, type EvalOptions } from './state.ts';
+export { withTargets } from './substitute.ts';
 export { ClassAdSyntaxError } from './syntax-error.ts';
 export {
   AbsTime,

@@ -252,6 +252,11 @@ export class AgreementBook {
     );
   }
 
+  /** All that have a file, right or wrong. */
+  get names(): ReadonlySet<string> {
+    return new Set(this.#pages.keys());
+  }
+
   get problems(): ReadonlyMap<string, string> {
     return new Map(
       [...this.#pages].flatMap(([name, { problem }]) => (problem === undefined ? [] : [[name, problem] as const])),

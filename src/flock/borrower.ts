@@ -59,6 +59,11 @@ export class Borrower {
     return this.#jobs.values();
   }
 
+  /** Those who have anything of it, once for each job. */
+  *partners(): Generator<string> {
+    for (const { job } of this.#jobs.values()) yield job.partner;
+  }
+
   get(key: AttemptKey): Borrowed | undefined {
     return this.#jobs.get(key);
   }
@@ -104,7 +109,7 @@ export class Borrower {
     if ('base' in spec) return no('tasks of a map are not sent to a partner');
     const unfit = cannotGo(spec);
     if (unfit !== undefined) return no(unfit);
-    const ad = outgoingAd(kind, start.ad ?? {});
+    const ad = outgoingAd(partner, kind, start.ad ?? {});
     const user = readString({ get: (name) => ad[name] ?? undefined }, 'Owner') ?? '';
     this.#round += 1;
     const job: BorrowedJob = { key, partner, worker, round: this.#round, user, ad, size, lease, spec };
@@ -345,6 +350,24 @@ export class Borrower {
       const { key, round, partner } = job;
       this.#ports.tell(partner, { t: 'cancel', key, round, how: 'remove', message: 'its queue is not reachable' });
     }
+  }
+
+  /** The agreement ends: our jobs are called back from the partner. Returns how many are still there. */
+  leave(partner: string): number {
+    let left = 0;
+    for (const one of this.#jobs.values()) {
+      const { key, round } = one.job;
+      if (one.job.partner !== partner) continue;
+      if (one.phase === 'asked') {
+        this.#drop(one, `the agreement with ${partner} ends`, 'claim');
+        continue;
+      }
+      left += 1;
+      if (one.phase === 'ended' || one.cancelling) continue;
+      one.cancelling = 'vacate';
+      this.#ports.tell(partner, { t: 'cancel', key, round, how: 'vacate', message: 'the agreement ends' });
+    }
+    return left;
   }
 
   /** A piece of an input of a job that this partner has. Rejects for anything else. */

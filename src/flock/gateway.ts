@@ -10,6 +10,7 @@ import { BORROWED_ENTRY, type BorrowedEntry, compactedBorrowed, recoverBorrowed 
 import type { Refused } from './clauses.ts';
 import { FlockMemory, type FlockPlaces, type FlockStatus } from './flock-state.ts';
 import type { FlockMessage } from './flock-wire.ts';
+import { ENDS, LEAVE_MS, Leaving } from './leaving.ts';
 import { Lender } from './lender.ts';
 import { LendingClient } from './lending-client.ts';
 import { LentFiles } from './lent-files.ts';
@@ -42,7 +43,6 @@ const LARGE = 16 << 20;
 const MOST_UNSTARTED = 3;
 /** Bytes that wait for a partner, beyond which followed streams are not sent. */
 const BACKLOG = 8 << 20;
-
 /** A gateway: what we borrow from partners and lend to them, beside our central manager, for which they are a worker and a client. */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -53,6 +53,7 @@ export class Gateway {
   readonly #borrower: Borrower;
   readonly #lender: Lender;
   readonly #lending: LendingClient;
+  readonly #leaving: Leaving;
   readonly #files: LentFiles;
   readonly #borrowedJournal: Journal<BorrowedEntry>;
   readonly #lentJournal: Journal<LentEntry>;
@@ -128,6 +129,7 @@ export class Gateway {
       },
       lent,
     );
+    this.#leaving = new Leaving(this.#borrower, this.#lender, this.#memory);
     this.#rules = new LendingRules(
       () => this.#borrower,
       () => this.#lender,
@@ -146,25 +148,28 @@ export class Gateway {
     this.#timers = [setInterval(() => this.#tick(), TICK_MS)];
   }
 
-  /** The agreements in force, from now on. */
-  follow(partners: ReadonlyMap<string, Partner>): void {
+  /** The agreements in force, from now on. `named`: all that have a file, right or wrong. */
+  follow(partners: ReadonlyMap<string, Partner>, named: ReadonlySet<string>): void {
+    this.#leaving.named(named);
     const { log, agent, dial } = this.#options;
     for (const [name, state] of this.#partners) {
       const partner = partners.get(name);
       const isSame = partner?.key.id === state.partner.key.id && partner.key.key === state.partner.key.key;
       if (isSame) {
+        state.leavingUntil = undefined;
         const moved = JSON.stringify(endsOf(partner.agreement)) !== JSON.stringify(endsOf(state.partner.agreement));
         state.partner = partner;
         if (moved) state.link.cut('the agreement has another address');
         continue;
       }
-      // The key was revoked or changed: nobody who holds the old one is heard any more.
-      state.link.close('the key was revoked');
-      this.#partners.delete(name);
-      if (partner) continue;
-      this.#lender.expel(name);
-      this.#memory.forget(name);
-      log('an agreement is over', { partner: name });
+      if (partner) {
+        // The key was changed: nobody who holds the old one is heard any more.
+        state.link.close('the key was revoked');
+        this.#partners.delete(name);
+      } else {
+        state.leavingUntil ??= performance.now() + LEAVE_MS;
+        if (this.#leaving.isOver(state)) this.#part(state);
+      }
     }
     for (const [name, partner] of partners) {
       if (this.#partners.has(name)) continue;
@@ -197,10 +202,18 @@ export class Gateway {
     this.#lookSoon();
   }
 
+  #part({ name, link }: PartnerState): void {
+    link.close('the agreement is over');
+    this.#partners.delete(name);
+    this.#options.log('an agreement is over', { partner: name });
+    this.#leaving.clear(this.#partners);
+  }
+
   /** The key of whoever connects by this name; `undefined`: it has none, or is benched for what it sent. */
   keyOf(id: string): Buffer | undefined {
-    for (const { partner, bench } of this.#partners.values())
-      if (partner.key.id === id && !bench.isShut) return Buffer.from(partner.key.key, 'hex');
+    for (const { partner, bench, leavingUntil } of this.#partners.values())
+      if (partner.key.id === id && !bench.isShut && leavingUntil === undefined)
+        return Buffer.from(partner.key.key, 'hex');
     return undefined;
   }
 
@@ -221,7 +234,8 @@ export class Gateway {
   }
 
   #take(state: PartnerState, message: ForGateway, bytes: Buffer): void {
-    const { name } = state;
+    const { name, leavingUntil } = state;
+    if (leavingUntil !== undefined && !ENDS.has(message.t)) return;
     switch (message.t) {
       case 'list':
         state.heard(message);
@@ -291,12 +305,17 @@ export class Gateway {
   #tick(): void {
     this.#meter();
     for (const [name, state] of this.#partners) {
+      if (state.leavingUntil !== undefined) {
+        if (this.#leaving.isOver(state)) this.#part(state);
+        continue;
+      }
       state.link.open();
       this.#borrower.tick(name, state.link.silence);
       const silence = this.#memory.silence(name);
       this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
       if (state.bench.isShut) state.link.cut('it is benched');
     }
+    this.#leaving.clear(this.#partners);
     for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();

@@ -38,6 +38,11 @@ export interface LenderPorts {
 
 /** A prepared job that is not committed within this time is dropped, in milliseconds. */
 const COMMIT_MS = 600_000;
+/** How the partner learns why we stopped a job of its. */
+const STOPPED = {
+  lease: { message: 'the partner that asked for it was silent for too long', by: 'lease' },
+  agreement: { message: 'the agreement does not let it run here any more' },
+} as const;
 
 /**
  * The side of a gateway that lends. To our central manager it is a client whose jobs come after all others. Pure but for
@@ -58,6 +63,11 @@ export class Lender {
 
   get jobs(): Iterable<Lent> {
     return this.#jobs.values();
+  }
+
+  /** Those who have anything of it, once for each job. */
+  *partners(): Generator<string> {
+    for (const { partner } of this.#jobs.values()) yield partner;
   }
 
   get(key: AttemptKey): Lent | undefined {
@@ -244,13 +254,10 @@ export class Lender {
     const { key, is: _is, run: _run, noFiles, streams, host: _host, ...ending } = report;
     const stdout = Buffer.from(streams?.stdout ?? '', 'base64');
     const stderr = Buffer.from(streams?.stderr ?? '', 'base64');
-    const lease = {
-      kind: 'by-site',
-      cause: 'preempted',
-      message: 'the partner that asked for it was silent for too long',
-      by: 'lease',
-    } as const;
-    const how = stopped === 'lease' && ending.how.kind === 'by-site' ? lease : ending.how;
+    const how =
+      stopped && ending.how.kind === 'by-site'
+        ? ({ kind: 'by-site', cause: 'preempted', ...STOPPED[stopped] } as const)
+        : ending.how;
     this.#ports.tell(
       partner,
       {
@@ -346,6 +353,19 @@ export class Lender {
       }
     }
     this.#forget(dropped);
+  }
+
+  /** The agreement ends: the partner's jobs are ended, and it is told so. Returns how many of them it does not know of. */
+  leave(partner: string): number {
+    let left = 0;
+    for (const lent of this.#jobs.values()) {
+      if (lent.partner !== partner || lent.phase === 'gone') continue;
+      left += 1;
+      if (lent.end || lent.stopped === 'agreement') continue;
+      lent.stopped = 'agreement';
+      this.#cancel(lent, 'remove');
+    }
+    return left;
   }
 
   /** The agreement is over: nothing of the partner stays. */

@@ -56,7 +56,7 @@ async function main(agent: string): Promise<void> {
   let written = '';
   let writtenAt = 0;
   const look = async () => {
-    if (await book.look()) gateway.follow(book.partners);
+    if (await book.look()) gateway.follow(book.partners, book.names);
     await port.want(settings['flock.listen']);
     const problems = [...book.problems.values(), ...(port.trouble === undefined ? [] : [port.trouble])];
     const status = {

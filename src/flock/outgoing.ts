@@ -1,7 +1,9 @@
+import { literal, parseWholeExpr, printExpr, withTargets } from '../classad/api.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { blobsOf } from '../pool/wire/run-blobs.ts';
 import type { RunSpec } from '../pool/wire/wire.ts';
 import type { InputFile, SiteFile } from '../site/contract.ts';
+import { FLOCK_POOL } from './lists.ts';
 
 /**
  * Attributes that tell of our files, mail and credentials, and that no partner needs: in lower case. A job that runs
@@ -37,12 +39,18 @@ const OURS: ReadonlySet<string> = new Set([
   'outputdestination',
 ]);
 
-/** A job's ad as a partner gets it: `own` lies over the ad of its kind, where `null` hides an attribute. */
-export function outgoingAd(kind: AttrTexts, own: AttrTexts = {}): AttrTexts {
+/** What looks at the machine: there it is one of the partner's, which does not know by what name we call its pool. */
+const OF_MACHINES: ReadonlySet<string> = new Set(['requirements', 'rank']);
+
+/** A job's ad as `partner` gets it: `own` lies over the ad of its kind, where `null` hides an attribute. */
+export function outgoingAd(partner: string, kind: AttrTexts, own: AttrTexts = {}): AttrTexts {
   const ad: Record<string, string> = {};
+  const pool = new Map([[FLOCK_POOL.toLowerCase(), literal(partner)]]);
   for (const [name, text] of Object.entries({ ...kind, ...own })) {
     const low = name.toLowerCase();
-    if (text !== null && !OURS.has(low) && !low.startsWith('gryphus')) ad[name] = text;
+    if (text === null || OURS.has(low) || low.startsWith('gryphus')) continue;
+    const asksForPool = OF_MACHINES.has(low) && text.toLowerCase().includes(FLOCK_POOL.toLowerCase());
+    ad[name] = asksForPool ? printExpr(withTargets(parseWholeExpr(text), pool)) : text;
   }
   return ad;
 }

@@ -53,6 +53,11 @@ export class PartnerState {
   unstarted = 0;
   /** Why we lend nothing to it now. */
   lending: Refused | undefined;
+  /**
+   * Set if its agreement was removed while jobs run under it: until then by the monotonic clock, in milliseconds, both
+   * sides end them over the link that is there.
+   */
+  leavingUntil: number | undefined;
 
   constructor(options: PartnerOptions) {
     this.partner = options.partner;
@@ -113,6 +118,7 @@ export class PartnerState {
   /** Why our jobs cannot go there now. */
   get closed(): Refused | undefined {
     const { agreement } = this.partner;
+    if (this.leavingUntil !== undefined) return { clause: 'to', message: 'the agreement has been removed' };
     if (!agreement.to) return { clause: 'to', message: 'the agreement does not let our jobs run there' };
     if (agreement.paused) return { clause: 'paused', message: 'the agreement is paused' };
     if (this.bench.left > 0)

@@ -4,6 +4,8 @@ import { partnerNames } from '../config/agreements.ts';
 import type { Paths } from '../config/paths.ts';
 
 const AGAIN_MS = 1000;
+/** What ran under the last agreement is ended within this time, in milliseconds. */
+const PARTING_MS = 15_000;
 
 /** Keeps the gateway of the flock running while there are agreements with other pools. */
 export class FlockKeeper {
@@ -19,14 +21,24 @@ export class FlockKeeper {
     this.#log = log;
   }
 
-  /** Whether there are agreements, and so a pool is needed. */
+  /** When the last agreement was removed, by the monotonic clock in milliseconds. */
+  #removedAt: number | undefined;
+
+  /** Whether there are agreements, or jobs of one that was removed may run, and so a pool is needed. */
   isWanted = false;
 
   /** Called repeatedly; returns `isWanted`. */
   look(): boolean {
-    this.isWanted = partnerNames(this.#paths).length > 0;
-    if (!this.isWanted) this.close();
-    else if (!this.#child && performance.now() - this.#endedAt > AGAIN_MS) this.#start();
+    const isFlock = partnerNames(this.#paths).length > 0;
+    const now = performance.now();
+    if (isFlock) {
+      this.#removedAt = undefined;
+      if (!this.#child && now - this.#endedAt > AGAIN_MS) this.#start();
+    } else if (this.#child) {
+      this.#removedAt ??= now;
+      if (now - this.#removedAt > PARTING_MS) this.close();
+    }
+    this.isWanted = isFlock || this.#child !== undefined;
     return this.isWanted;
   }
 

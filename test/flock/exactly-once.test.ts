@@ -183,3 +183,46 @@ describe('an agreement that does not allow a job any more', () => {
     expect(two.endOf(KEY)).toMatchObject({ kind: 'by-site', cause: 'preempted' });
   });
 });
+
+describe('an agreement that is removed by', () => {
+  const running = async (): Promise<TwoSides> => {
+    const two = new TwoSides();
+    two.grant(KEY);
+    await two.settle();
+    two.pool.start(KEY);
+    await two.settle();
+    return two;
+  };
+
+  it.each(['lender', 'borrower'] as const)('the %s has its jobs ended, and both sides know', async (side) => {
+    const two = await running();
+    expect(two[side].leave('p')).toBe(1);
+    await two.settle();
+    expect(two.endOf(KEY)).toMatchObject({ kind: 'by-site', cause: 'preempted' });
+    expect(two.pool.jobs.get(KEY)).toMatchObject({ is: 'ended' });
+    two.forget(KEY);
+    await two.settle();
+    expect(two[side].leave('p')).toBe(0);
+  });
+
+  it('the borrower gives back what has not been promised', async () => {
+    const two = new TwoSides();
+    two.grant(KEY);
+    expect(two.borrower.leave('p')).toBe(0);
+    await two.settle();
+    expect(two.isGone(KEY)).toBe(true);
+    two.pool.start(KEY);
+    expect(two.pool.starts.size).toBe(0);
+  });
+
+  it('the lender never runs what was only prepared', async () => {
+    const two = new TwoSides();
+    two.grant(KEY);
+    await two.settle(3, true);
+    expect(two.lender.leave('p')).toBe(1);
+    await two.settle();
+    expect(two.isGone(KEY)).toBe(true);
+    two.pool.start(KEY);
+    expect(two.pool.starts.size).toBe(0);
+  });
+});

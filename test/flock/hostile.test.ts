@@ -145,6 +145,7 @@ describe('a request of a partner', () => {
 describe('what a partner gets of a job', () => {
   it('has no path, mail address or proxy of ours', () => {
     const ad = outgoingAd(
+      'bio',
       {
         Iwd: '"/home/me"',
         UserLog: '"/home/me/l"',
@@ -162,6 +163,20 @@ describe('what a partner gets of a job', () => {
       shared: { cwd: '/home/me', executable: '/home/me/x' },
     });
     expect(JSON.stringify(spec)).not.toContain('/home/me');
+  });
+});
+
+describe('a job that asks for a partner by its name', () => {
+  it('is not asked for that name by the machines there', () => {
+    const requirements = '(TARGET.FlockPool == "bio" || flockpool =?= undefined) && MY.FlockPool > 1 && x.FlockPool';
+    const { Requirements, Rank, Note } = outgoingAd('bio', {
+      Requirements: requirements,
+      Rank: 'ifThenElse(FlockPool == "bio", {FlockPool}[0] == "bio", 0)',
+      Note: '"FlockPool"',
+    });
+    expect(Requirements).toBe('("bio" == "bio" || "bio" =?= undefined) && MY.FlockPool > 1 && x.FlockPool');
+    expect(Rank).toBe('ifThenElse("bio" == "bio",{ "bio" }[0] == "bio",0)');
+    expect(Note).toBe('"FlockPool"');
   });
 });
 

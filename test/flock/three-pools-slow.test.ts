@@ -207,13 +207,19 @@ describe.runIf(SLOW && canRun)('three pools of three Unix users', () => {
   it('give a machine back to its owner, whose job starts, and end an agreement at once', async () => {
     const [a, b] = pools as [UsersPool, UsersPool, UsersPool];
     await until('machines to be offered again', () => offers(a) === 4 || undefined, WAIT_MS);
-    a.file('long.sub', 'executable = /bin/sleep\ntransfer_executable = false\narguments = 600\nqueue 5\n');
+    a.file(
+      'long.sub',
+      'executable = /bin/sleep\ntransfer_executable = false\narguments = 600\nlog = long.log\nqueue 5\n',
+    );
     a.ok('submit', 'long.sub');
     const lent = () => JSON.parse(b.ok('flock', 'show', 'a', '--json')).status?.lent as number;
     await until('both machines to be lent', () => lent() === 2 || undefined, WAIT_MS);
     b.file('own.sub', 'executable = /bin/true\ntransfer_executable = false\nlog = own.log\nqueue\n');
     b.ok('submit', 'own.sub');
     await until('its own job to end', () => b.read('own.log').includes('\n005 (') || undefined, WAIT_MS);
+    const evictions = () => a.read('long.log').split('\n004 (').length - 1;
+    const before = evictions();
+    const running = lent();
     b.ok('flock', 'rm', 'a');
     const isCut = () => {
       const [view] = JSON.parse(a.ok('flock', 'list', '--json')) as { status?: { connected: boolean } }[];
@@ -222,6 +228,8 @@ describe.runIf(SLOW && canRun)('three pools of three Unix users', () => {
     await until('the link to be cut', isCut, WAIT_MS);
     const isFree = () => (b.ok('status', '--pool', '--json').includes('nice-user') ? undefined : true);
     await until('nothing to run there any more', isFree, WAIT_MS);
+    // The other side was told so: it does not wait until the lease of the jobs is over.
+    await until('the borrower to learn that', () => evictions() === before + running || undefined, WAIT_MS);
     a.ok('rm', '--all');
   }, 600_000);
 });

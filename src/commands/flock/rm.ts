@@ -4,7 +4,7 @@ import { GryphusCommand, needed } from '../command.ts';
 export class FlockRm extends GryphusCommand {
   static override summary = 'End an agreement with another pool.';
   static override description =
-    'Its key is no longer accepted: the link is cut at once, jobs of theirs are ended here, and jobs of ours there run again elsewhere.';
+    'Its key is no longer accepted. Jobs of theirs here and of ours there are ended within ten seconds, and run again elsewhere.';
   static override examples = [
     '<%= config.bin %> flock rm physics',
     '<%= config.bin %> flock rm bio --home /srv/gryphus',

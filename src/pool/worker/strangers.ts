@@ -23,14 +23,17 @@ export interface StrangersOptions {
 /** Subordinate ids for jobs at the same time, of those that an owner has. */
 const MOST = 512;
 const PROBE_MS = 20_000;
+const HIDEPID = 'hidepid=2,nosuid,nodev,noexec';
 /** The user namespace: the worker's user is root in it, its subordinate ids follow. */
 const NAMESPACE = ['--user', '--map-root-user', '--map-auto'] as const;
 /**
  * Hides directories from a job: its own directory for temporary files lies over /tmp, an empty one over the others. The
- * first word is the sandbox, then come the program mount (the PATH is the job's), directories up to `--`, and the command.
+ * first word is the sandbox, then come the program mount (the PATH is the job's), options of /proc, directories up to `--`,
+ * and the command.
  */
 const HIDE = `cd / || exit 125
-work=$1; t=$2; m=$3; shift 3
+work=$1; t=$2; m=$3; p=$4; shift 4
+[ -z "$p" ] || "$m" -t proc -o "$p" proc /proc || exit 125
 while [ "$1" != -- ]; do "$m" -t tmpfs -o ro,size=4k,mode=555,nosuid,nodev none "$1" || exit 125; shift; done
 shift
 [ -z "$t" ] || "$m" --bind "$t" /tmp || exit 125
@@ -41,6 +44,8 @@ interface Ability {
   readonly ways: readonly string[];
   readonly refusal: string | undefined;
   readonly offline: boolean;
+  /** Options of a /proc that shows a stranger its own processes only; '' where there can be none. */
+  readonly proc: string;
   /** The first subordinate user and group ids. */
   readonly first?: { readonly uid: number; readonly gid: number };
 }
@@ -109,6 +114,7 @@ export class Strangers {
       dir.work,
       hides('/tmp') ? tmp : '',
       this.#program('mount') ?? 'mount',
+      this.#ability.proc,
       ...hidden,
       '--',
       this.#program('setpriv') ?? 'setpriv',
@@ -168,7 +174,7 @@ export class Strangers {
 
   #probe(): Ability {
     const { isRoot, openExecute, account } = this.#options;
-    const unable = (refusal: string): Ability => ({ ways: [], refusal, offline: false });
+    const unable = (refusal: string): Ability => ({ ways: [], refusal, offline: false, proc: '' });
     for (const [program, from] of [
       ['setpriv', 'util-linux'],
       ['unshare', 'util-linux'],
@@ -186,7 +192,7 @@ export class Strangers {
       if (!this.#runs()) return unable('it may not make mount namespaces, as in a container without CAP_SYS_ADMIN');
       const ways = ['slot', 'nobody'].filter((way) => !('refusal' in account(way, new Set())));
       return ways.length > 0
-        ? { ways, refusal: undefined, offline }
+        ? { ways, refusal: undefined, offline, proc: this.#hidesProcesses() ? HIDEPID : '' }
         : unable("there is neither an account 'nobody' nor one 'slot1_1' for jobs of strangers");
     }
     if (this.#program('newuidmap') === undefined)
@@ -200,7 +206,15 @@ export class Strangers {
       return unable(
         'it may not make user namespaces (see unshare --user --map-root-user --map-auto true), and is not root',
       );
-    return { ways: ['subuid'], refusal: undefined, offline, first: { uid: first.uid, gid: first.gid } };
+    return { ways: ['subuid'], refusal: undefined, offline, proc: '', first: { uid: first.uid, gid: first.gid } };
+  }
+
+  /** Whether a /proc of its own hides others' processes: before Linux 5.8 its options are those of the machine's. */
+  #hidesProcesses(): boolean {
+    const script = `mount -t proc -o ${HIDEPID} proc /proc && exec "$@"`;
+    const sees = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--', 'test', '!', '-e', '/proc/1'];
+    const words = ['--mount', '--', '/bin/sh', '-c', script, 'sh', ...sees];
+    return spawnSync(this.#program('unshare') ?? 'unshare', words, { timeout: PROBE_MS, stdio: 'ignore' }).status === 0;
   }
 
   /** Whether a command can run as a stranger does. */
