@@ -5,7 +5,7 @@ import type { Paths } from '../config/paths.ts';
 
 const AGAIN_MS = 1000;
 /** What ran under the last agreement is ended within this time, in milliseconds. */
-const PARTING_MS = 15_000;
+const LAST_JOBS_MS = 15_000;
 
 /** Keeps the gateway of the flock running while there are agreements with other pools. */
 export class FlockKeeper {
@@ -36,7 +36,7 @@ export class FlockKeeper {
       if (!this.#child && now - this.#endedAt > AGAIN_MS) this.#start();
     } else if (this.#child) {
       this.#removedAt ??= now;
-      if (now - this.#removedAt > PARTING_MS) this.close();
+      if (now - this.#removedAt > LAST_JOBS_MS) this.close();
     }
     this.isWanted = isFlock || this.#child !== undefined;
     return this.isWanted;

@@ -45,7 +45,7 @@ describe.runIf(isRoot)('a job of another pool, on a machine whose worker is root
     strangers.give(attempt, user, (path) => chownSync(path, user.uid, user.gid));
     const lines = "ls -d /proc/[0-9]* | tr -d -c '\\n' | wc -l";
     const script = `id -u; ${lines}; ls ${home} /tmp | grep -v :; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "; pwd`;
-    const [program = '', ...words] = [...strangers.command(user, attempt), '/bin/sh', '-c', script];
+    const [program, ...words] = [...strangers.command(user, attempt), '/bin/sh', '-c', script];
     const { stdout, stderr, status } = spawnSync(program, words, { encoding: 'utf8' });
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     const [uid, processes, ...rest] = stdout.split('\n').filter((line) => line !== '');
