@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { GryphusError } from '../errors.ts';
@@ -30,10 +31,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * `$GRYPHUS_HOME` (everything in one directory), or the XDG base directories; relative ones are ignored, as the
- * specification requires. Throws 'bad-config' if they are needed and there is no home directory.
+ * specification requires. Throws 'bad-config' if they are needed and there is no home directory, or `$GRYPHUS_HOME` is
+ * something else.
  */
 export function loadPaths(env: Environment = process.env, home: () => string = homedir): Paths {
   const own = env['GRYPHUS_HOME'];
+  if (own && statSync(own, { throwIfNoEntry: false })?.isDirectory() === false)
+    throw new GryphusError('bad-config', `GRYPHUS_HOME is ${JSON.stringify(own)}, which is not a directory.`, {
+      suggestions: ['Set GRYPHUS_HOME to a directory of your own.'],
+    });
   const configDir = own ? resolve(own) : join(xdg(env['XDG_CONFIG_HOME'], home, '.config'), 'gryphus');
   const stateDir = own
     ? join(resolve(own), 'state')

@@ -34,6 +34,10 @@ describe('paths', () => {
     expect(loadPaths({ GRYPHUS_HOME: deep }).socketDir).not.toBe(loadPaths({ GRYPHUS_HOME: `${deep}2` }).socketDir);
   });
 
+  it('are refused where GRYPHUS_HOME is a file', () => {
+    expect(() => loadPaths({ GRYPHUS_HOME: import.meta.filename })).toThrow('which is not a directory');
+  });
+
   it('are made for their owner alone, and refused where others could enter', () => {
     const home = mkdtempSync(join(tmpdir(), 'gry-'));
     const paths = loadPaths({ GRYPHUS_HOME: home });

@@ -1,0 +1,151 @@
+// What a flock costs: a borrowed job beside a local one, and gateways of pools that lend each other nothing at the moment.
+//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5], after `npm run build`; as root, or with newuidmap.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+
+const { values } = parseArgs({
+  options: {
+    pools: { type: 'string', default: '9' },
+    seconds: { type: 'string', default: '120' },
+    pairs: { type: 'string', default: '5' },
+  },
+});
+const [POOLS, SECONDS, PAIRS] = [values.pools, values.seconds, values.pairs].map(Number);
+/** Iterations of a shell's loop: some seconds. */
+const WORK = 3_000_000;
+const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
+const dir = mkdtempSync('/var/tmp/gryphus-bench-');
+spawnSync('chmod', ['755', dir]);
+
+class Pool {
+  constructor(name, port) {
+    this.name = name;
+    this.port = port;
+    this.home = join(dir, name);
+    mkdirSync(this.home, { mode: 0o700 });
+    this.ok('config', 'pool.cpus', '1');
+    this.ok('config', 'flock.listen', `127.0.0.1:${port}`);
+  }
+
+  ok(...words) {
+    const env = { ...process.env, GRYPHUS_HOME: this.home };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...words], {
+      cwd: dir,
+      env,
+      encoding: 'utf8',
+    });
+    if (status !== 0) throw new Error(`gryphus ${words.join(' ')} in ${this.name}: ${stderr}`);
+    return stdout;
+  }
+
+  partners() {
+    return JSON.parse(this.ok('flock', 'list', '--json')).flatMap(({ status }) => status ?? []);
+  }
+
+  /** The gateway's process. */
+  get gateway() {
+    return JSON.parse(readFileSync(join(this.home, 'state/flock/gateway.pid'), 'utf8')).pid;
+  }
+}
+
+/** `lender` gives machines to `borrower`, and the other way round. */
+function agree(lender, borrower) {
+  const key = join(dir, `${lender.name}-${borrower.name}.key`);
+  lender.ok('flock', 'add', borrower.name, '--from', '--to', '--new-key', key);
+  borrower.ok('flock', 'add', lender.name, '--to', '--from', '--url', `127.0.0.1:${lender.port}`, '--key', key);
+}
+
+async function until(what, done) {
+  for (let turn = 0; !done(); turn++) {
+    if (turn > 120) throw new Error(`waited in vain for ${what}`);
+    await sleep(1000);
+  }
+}
+
+function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+/** CPU seconds of a process so far. */
+function cpu(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** Bytes that these processes have sent over connections of 127.0.0.1, retransmissions not counted. */
+function sent(pids) {
+  const { stdout } = spawnSync('ss', ['-Htinp', 'state', 'established', 'src', '127.0.0.1'], { encoding: 'utf8' });
+  let bytes = 0;
+  const lines = stdout.split('\n');
+  for (let at = 0; at + 1 < lines.length; at += 2)
+    if (pids.some((pid) => lines[at].includes(`pid=${pid},`)))
+      bytes += Number(/bytes_acked:(\d+)/.exec(lines[at + 1])?.[1] ?? 0);
+  return bytes;
+}
+
+/** Runs the same work once, and says how long the program itself took, in milliseconds. */
+function once(pool, requirements, name) {
+  const script = [
+    '#!/bin/sh',
+    'a=$(date +%s%N); i=0',
+    `while [ $i -lt ${WORK} ]; do i=$((i + 1)); done`,
+    'b=$(date +%s%N); echo $(((b - a) / 1000000))',
+  ];
+  writeFileSync(join(dir, 'work.sh'), `${script.join('\n')}\n`, { mode: 0o755 });
+  const out = join(dir, `${name}.out`);
+  writeFileSync(
+    join(dir, 'work.sub'),
+    `executable = work.sh\noutput = ${out}\nrequirements = ${requirements}\nqueue\n`,
+  );
+  pool.ok('submit', '--wait', 'work.sub');
+  return Number(readFileSync(out, 'utf8'));
+}
+
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
+const pools = [];
+try {
+  for (let n = 0; n < POOLS; n++) pools.push(new Pool(`pool${n + 1}`, await freePort()));
+  for (const [n, lender] of pools.entries()) for (const borrower of pools.slice(n + 1)) agree(lender, borrower);
+  for (const pool of pools) pool.ok('up');
+  await until('all links', () =>
+    pools.every(
+      (pool) => pool.partners().filter(({ connected, machines }) => connected && machines > 0).length === POOLS - 1,
+    ),
+  );
+
+  const [first, second] = pools;
+  const ratios = [];
+  for (let pair = 0; pair < PAIRS; pair++) {
+    const local = once(first, 'FlockPool =?= undefined', 'local');
+    const borrowed = once(first, `FlockPool == "${second.name}"`, 'borrowed');
+    ratios.push(borrowed / local);
+    console.log(`local ${local} ms, borrowed ${borrowed} ms`);
+  }
+  console.log(`borrowed beside local: ${median(ratios).toFixed(3)} (median of ${PAIRS})`);
+
+  await sleep(15_000);
+  const pids = pools.map(({ gateway }) => gateway);
+  const before = { cpu: pids.map(cpu), bytes: sent(pids) };
+  await sleep(SECONDS * 1000);
+  const used = pids.map((pid, n) => cpu(pid) - before.cpu[n]);
+  const links = (POOLS * (POOLS - 1)) / 2;
+  const perLink = (sent(pids) - before.bytes) / links / SECONDS;
+  const percent = (used.reduce((sum, one) => sum + one, 0) / POOLS / SECONDS) * 100;
+  console.log(`an idle gateway with ${POOLS - 1} partners: ${percent.toFixed(3)} % of a core`);
+  console.log(`a link with nothing to say: ${perLink.toFixed(1)} bytes a second, both ways together`);
+} finally {
+  for (const pool of pools)
+    spawnSync(process.execPath, [cli, 'down'], { env: { ...process.env, GRYPHUS_HOME: pool.home } });
+  rmSync(dir, { recursive: true, force: true });
+}
