@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { attemptOfNode, type AttemptKey } from '../../src/job/ids.ts';
+import { SHARING_RULES } from '../../src/pool/central-manager/sharing-rules.ts';
 import { SLOW } from '../slow.ts';
 import { GangPool } from './gang-pool.ts';
 
@@ -136,6 +137,74 @@ describe('a parallel job in the pool', () => {
       await made.settle();
       expect(running(made)).toEqual(run);
     }
+  });
+
+  it('is served by its submission, or as owners take turns by their priorities', async () => {
+    for (const [fifo, first] of [
+      [true, 'a.2.0.1'],
+      [false, 'a.3.0.1'],
+    ] as const) {
+      const made = await pool([2]);
+      made.centralManager.rules = { ...SHARING_RULES, dedicated: { fifo, keepSeconds: 0 } };
+      made.submit('a.1.0.1', 2, {}, { owner: 'ann' });
+      await made.settle();
+      made.tick(3600);
+      for (const [cluster, owner] of ['ann', 'bob', 'ann'].entries()) {
+        made.submit(`a.${cluster + 2}.0.1`, 2, {}, { owner });
+        made.tick(1);
+      }
+      await made.settle();
+      expect(made.centralManager.gangs.told.get(first.slice(0, 3))).toMatchObject({ is: 'next' });
+      for (const { worker, key } of made.running()) made.end(worker, key, ENDED);
+      await made.settle();
+      expect(running(made)).toEqual([`${first}.0`, `${first}.1`]);
+    }
+  });
+
+  it('leaves its slots to the next parallel job on machines of a dedicated scheduler, until the time is over', async () => {
+    for (const [ad, serial] of [
+      [{}, ['a.2.0.1', 'a.3.0.1']],
+      [{ DedicatedScheduler: '"DedicatedScheduler@me"' }, []],
+    ] as const) {
+      const made = await pool([2], ad);
+      made.centralManager.rules = { ...SHARING_RULES, dedicated: { fifo: true, keepSeconds: 600 } };
+      made.submit('a.1.0.1', 2);
+      await made.settle();
+      for (const key of ['a.2.0.1', 'a.3.0.1'] as const) made.submit(key, 0);
+      for (const { worker, key } of made.running()) made.end(worker, key, ENDED);
+      await made.settle();
+      expect(running(made)).toEqual(serial);
+      if (serial.length > 0) continue;
+      expect(made.centralManager.gangs.holds.map((hold) => hold.for)).toEqual(Array(2).fill('the next parallel job'));
+      // A smaller parallel job uses one of them, and keeps it again when it has ended.
+      made.tick(500);
+      made.submit('a.4.0.1', 1);
+      await made.settle();
+      expect(running(made)).toEqual(['a.4.0.1.0']);
+      expect(made.centralManager.gangs.holds).toHaveLength(1);
+      for (const { worker, key } of made.running()) made.end(worker, key, ENDED);
+      await made.settle();
+      made.tick(101);
+      await made.settle();
+      expect(running(made)).toEqual(['a.2.0.1']);
+      made.tick(500);
+      await made.settle();
+      expect(running(made)).toEqual(['a.2.0.1', 'a.3.0.1']);
+      expect(made.centralManager.gangs.hasWork).toBe(false);
+    }
+  });
+
+  it('remains one of the dedicated scheduler when the central manager has crashed', async () => {
+    const made = await pool([2], { DedicatedScheduler: '"DedicatedScheduler@me"' });
+    made.submit('a.1.0.1', 2);
+    await made.settle();
+    await made.crash();
+    await made.settle();
+    made.submit('a.2.0.1', 2);
+    await made.settle();
+    made.tick(5);
+    await made.settle();
+    expect(running(made)).toEqual(['a.1.0.1.0', 'a.1.0.1.1']);
   });
 
   it('starts when a reservation of somebody else is over, which is then forgotten', async () => {
