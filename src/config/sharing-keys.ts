@@ -1,4 +1,15 @@
-import { duration, expression, flag, flagOrTexts, integer, interval, namedAmounts, oneOf, real, texts } from './kinds.ts';
+import {
+  duration,
+  expression,
+  flag,
+  flagOrTexts,
+  integer,
+  interval,
+  namedAmounts,
+  oneOf,
+  real,
+  texts,
+} from './kinds.ts';
 import { entry, type Table } from './table.ts';
 
 /** The keys that say how owners share the pool, in `config.toml` after `pool.`. */
@@ -50,7 +61,7 @@ export const SHARING_KEYS = {
   dedicated_scheduler_use_fifo: entry(
     flag,
     true,
-    "Whether parallel jobs of all owners are served in the order in which they were submitted (DEDICATED_SCHEDULER_USE_FIFO); `false`: owners take turns by `pool.priority`. See [parallel.md](parallel.md#the-dedicated-scheduler).",
+    'Whether parallel jobs of all owners are served in the order in which they were submitted (DEDICATED_SCHEDULER_USE_FIFO); `false`: owners take turns by `pool.priority`. See [parallel.md](parallel.md#the-dedicated-scheduler).',
   ),
   unused_claim_timeout: entry(
     duration,

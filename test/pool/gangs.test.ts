@@ -71,6 +71,18 @@ describe('a parallel job in the pool', () => {
     expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'node-fail' } });
   });
 
+  it('runs again when a node has vanished', async () => {
+    const made = await pool([1, 1]);
+    made.submit('a.1.0.1', 2);
+    await made.settle();
+    const second = made.running().find(({ node }) => node === 1);
+    if (second) made.end(second.worker, second.key, { kind: 'by-site', cause: 'vanished', message: 'nobody knows' });
+    await made.settle();
+    expect(made.running()).toEqual([]);
+    const lost = { kind: 'by-site', cause: 'node-fail', message: 'node 1: nobody knows' };
+    expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'ended', how: lost });
+  });
+
   it('gives its slots back if a node is not ready in time, and tells why it waits', async () => {
     const made = await pool([1, 1]);
     made.submit('a.1.0.1', 2);
@@ -242,6 +254,79 @@ describe('a parallel job in the pool', () => {
     if (first) made.end(first.worker, first.key, ENDED);
     await made.settle();
     expect(running(made)).toEqual(['a.2.0.1.0', 'a.2.0.1.1']);
+  });
+});
+
+describe('a parallel job of which a node is suspended', () => {
+  const owner = (made: GangPool, number: number, still: boolean) => {
+    const all = [...made.running(), ...made.running('suspended')];
+    const one = all.find(({ node }) => node === number);
+    if (one) made.still(one.worker, one.key, 'owner', still);
+  };
+  const user = (made: GangPool, order: 'suspend' | 'resume') =>
+    made.centralManager.order(
+      [...made.centralManager.attempts()].filter(({ node }) => node).map(({ key }) => key),
+      order,
+    );
+
+  it('is suspended whole, and goes on whole', async () => {
+    const made = await pool([1, 1, 1]);
+    made.submit('a.1.0.1', 1, { procs: 2 });
+    made.submit('a.1.1.1', 2, { procs: 2 });
+    await made.settle();
+    owner(made, 1, true);
+    await made.settle();
+    expect(nodes(made)).toEqual([]);
+    for (const key of ['a.1.0.1', 'a.1.1.1'] as const) expect(last(made, key)).toMatchObject({ is: 'suspended' });
+    user(made, 'resume');
+    await made.settle();
+    expect(nodes(made), 'its machine is in use').toEqual([]);
+    owner(made, 1, false);
+    await made.settle();
+    expect(nodes(made)).toEqual([0, 1, 2]);
+    for (const key of ['a.1.0.1', 'a.1.1.1'] as const) expect(last(made, key)).toMatchObject({ is: 'running' });
+  });
+
+  it('runs if nobody wants a node suspended, and only then, whatever was lost on the way', async () => {
+    const acts = fc.array(
+      fc.record({
+        act: fc.constantFrom('step', 'step', 'step', 'crash', 'cut', 'suspend', 'resume', 'owner'),
+        which: fc.nat(2),
+        still: fc.boolean(),
+      }),
+      { maxLength: 40 },
+    );
+    await fc.assert(
+      fc.asyncProperty(acts, async (some) => {
+        const made = await pool([1, 1, 1]);
+        made.submit('a.1.0.1', 3);
+        await made.settle();
+        const owners = [false, false, false];
+        for (const { act, which, still } of some) {
+          const worker = made.workers[which];
+          if (act === 'step') await made.step();
+          else if (act === 'crash') await made.crash();
+          else if (act === 'cut' && worker) {
+            made.centralManager.leave(worker.name);
+            made.join(worker);
+          } else if (act === 'owner') {
+            owners[which] = still;
+            owner(made, which, still);
+          } else if (act === 'suspend' || act === 'resume') user(made, act);
+        }
+        await made.settle();
+        const { still } = made.centralManager.get('a.1.0.1') ?? {};
+        expect(nodes(made)).toEqual(still || owners.some(Boolean) ? [] : [0, 1, 2]);
+        user(made, 'resume');
+        await made.settle();
+        expect(nodes(made)).toEqual(owners.some(Boolean) ? [] : [0, 1, 2]);
+        for (const which of owners.keys()) owner(made, which, false);
+        await made.settle();
+        expect(nodes(made)).toEqual([0, 1, 2]);
+        expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'running' });
+      }),
+      { numRuns: SLOW ? 2000 : 100 },
+    );
   });
 });
 

@@ -150,6 +150,7 @@ export class Gangs {
       const { kind, claim: id, key } = node;
       if (!worker || !kind || id === undefined) continue;
       collector.claim(worker, { id, kind, size: kind.size, key, behind: new Set(), dedicated: true });
+      node.toldStill = false;
       this.#kept.use(worker.instance, kind.size.cpus);
       priorities.use(kind.owner, kind.size.cpus);
       sharing.starts(node);
@@ -196,6 +197,23 @@ export class Gangs {
       for (const node of nodesIn(round)) this.#stop(node, 'vacate', message);
     this.#changed.add(round);
     this.#table.settle();
+  }
+
+  /** The user wants a running job suspended, or to go on: all its nodes, also those of the other jobs of its cluster. */
+  order(node: Attempt, t: 'suspend' | 'resume' | 'checkpoint'): void {
+    const round = this.#rounds.get(gangOf(node.key));
+    if (round?.phase !== 'started' || t === 'checkpoint') return;
+    const is = t === 'suspend';
+    for (const part of round.parts) part.still = is;
+    this.#table.ports.journal.add({ r: 'still', keys: round.parts.map(({ key }) => key), is });
+    this.#changed.add(round);
+  }
+
+  /** A node's worker has come back: what it was told last may be lost, and it says again what its owner wants. */
+  back(node: Attempt): void {
+    delete node.toldStill;
+    delete node.slot;
+    this.changed(node);
   }
 
   /** The nodes of these attempts are not needed any more: their results are home. */
@@ -249,6 +267,7 @@ export class Gangs {
     const nodes = nodesIn(round);
     if (round.phase === 'ending') for (const node of nodes) this.#stop(node, 'remove', 'its job has ended');
     if (round.phase !== 'started' || nodes.some(({ phase }) => phase === 'granted')) return;
+    this.#keepTogether(round, nodes);
     const is = nodes.some(({ phase }) => phase === 'suspended') ? 'suspended' : 'running';
     const startedAt = Math.min(...nodes.flatMap((node) => node.startedAt ?? []));
     for (const part of round.parts) {
@@ -257,6 +276,17 @@ export class Gangs {
       part.host = nodesOf(part)[0]?.host ?? '';
       if (Number.isFinite(startedAt)) part.startedAt = startedAt;
       this.#table.report(part);
+    }
+  }
+
+  /** Suspends all nodes while the user, or the owner of one node's machine, wants that. */
+  #keepTogether({ parts }: Round, nodes: readonly Attempt[]): void {
+    const live = nodes.filter(({ phase }) => phase === 'running' || phase === 'suspended');
+    const still = parts.some((part) => part.still === true) || live.some(({ slot }) => slot?.activity === 'Suspended');
+    for (const node of live) {
+      if (node.toldStill === still || node.worker === undefined) continue;
+      node.toldStill = still;
+      this.#table.send(node.worker, { t: still ? 'suspend' : 'resume', key: node.key });
     }
   }
 
