@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { attemptOfNode, type AttemptKey } from '../../src/job/ids.ts';
 import { SHARING_RULES } from '../../src/pool/central-manager/sharing-rules.ts';
 import { SLOW } from '../slow.ts';
+import { JUST_TRUE } from './just-true.ts';
 import { GangPool } from './gang-pool.ts';
 
 const ENDED = { kind: 'exited', code: 0 } as const;
@@ -238,6 +239,19 @@ describe('a parallel job in the pool', () => {
     await made.settle();
     expect(nodes(made)).toEqual([0, 1]);
     expect([...made.centralManager.reservations()]).toEqual([]);
+  });
+
+  it('leaves its slots until its turn to those jobs of a kind that end before', async () => {
+    const made = await pool([2]);
+    const limited = (walltimeSeconds: number) => ({ spec: { ...JUST_TRUE, walltimeSeconds } });
+    made.submit('a.1.0.1', 0, {}, limited(100));
+    await made.settle();
+    made.submit('a.2.0.1', 2);
+    await made.settle();
+    made.submit('a.3.0.1', 0, {}, limited(500));
+    made.submit('a.4.0.1', 0, {}, limited(50));
+    await made.settle();
+    expect(running(made)).toEqual(['a.1.0.1', 'a.4.0.1']);
   });
 
   it('does not lose its turn to jobs that come later', async () => {

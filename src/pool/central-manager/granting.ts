@@ -83,20 +83,24 @@ export class Granting {
     let { unserved } = first;
     // What is held for a parallel job may serve those that have ended before it starts.
     for (const one of dedicated.hasWork() ? autoclusters.wanted() : []) {
-      const seconds = autoclusters.longest(one.kind);
-      if (seconds === undefined) continue;
-      const more = negotiate([one], dedicated.spare(collector.offers(), seconds), { ...options, gate: sharing.gate() });
-      this.#take(more.grants);
-      if (more.unserved.length === 0) unserved = unserved.filter((kind) => kind !== one.kind);
+      for (const [seconds, attempts] of autoclusters.byLength(one.kind)) {
+        const offers = dedicated.spare(collector.offers(), seconds);
+        const those = { ...one, waiting: attempts.length };
+        this.#take(negotiate([those], offers, { ...options, gate: sharing.gate() }).grants, attempts);
+      }
+      if (one.kind.queue.length === 0) unserved = unserved.filter((kind) => kind !== one.kind);
     }
     priorities.want(new Set([...unserved.map(({ owner }) => owner), ...parallel]));
     if (unserved.length > 0) this.#preempt(new Set(unserved), gate);
   }
 
-  #take(grants: readonly Grant<Autocluster, Worker>[]): void {
-    for (const { kind, worker } of grants) {
+  /** `those`: the attempts that are granted, if not the first of their kinds. */
+  #take(grants: readonly Grant<Autocluster, Worker>[], those?: readonly Attempt[]): void {
+    const { autoclusters } = this.#options;
+    for (const [index, { kind, worker }] of grants.entries()) {
       if (!this.#mayStart(kind)) continue;
-      const attempt = this.#options.autoclusters.take(kind);
+      const attempt = those ? those[index] : autoclusters.take(kind);
+      if (those && attempt) autoclusters.dequeue(attempt);
       if (attempt) this.#claim(attempt, kind, worker);
     }
   }
