@@ -30,7 +30,9 @@ async function stamp(name) {
     if (/^\d{19}$/.test(text)) return Number(BigInt(text) / 1000n) / 1000;
     await sleep(5);
   }
-  throw new Error(`no ${name} within ${LONGEST_MS / 1000} s: ${existsSync(join(home, 'err.0')) ? readFileSync(join(home, 'err.0'), 'utf8') : ''}`);
+  throw new Error(
+    `no ${name} within ${LONGEST_MS / 1000} s: ${existsSync(join(home, 'err.0')) ? readFileSync(join(home, 'err.0'), 'utf8') : ''}`,
+  );
 }
 
 const PROGRAM = `#include <mpi.h>

@@ -159,14 +159,14 @@ export class GangPool {
         say({ t: 'ready', key, claim: staged.claim });
       });
     } else if (message.t === 'go') {
-      if (held?.claim !== message.claim) return void say({ t: 'gone', key, why: 'never-started', message: 'given up' });
+      if (held?.claim !== message.claim) return say({ t: 'gone', key, why: 'never-started', message: 'given up' });
       if (held.is === 'ready' || held.is === 'staging') this.start(worker, key);
     } else if (message.t === 'suspend' || message.t === 'resume') {
       this.still(worker, key, 'user', message.t === 'suspend');
     } else if (message.t === 'cancel') {
       if (!held || held.is === 'staging' || held.is === 'ready') {
         worker.held.delete(key);
-        return void say({ t: 'gone', key, why: 'cancelled', message: message.message });
+        return say({ t: 'gone', key, why: 'cancelled', message: message.message });
       }
       if (held.is === 'running' || held.is === 'suspended') {
         const cause = message.how === 'vacate' ? 'preempted' : 'cancelled';
