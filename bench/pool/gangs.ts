@@ -14,9 +14,8 @@ const WORKERS = 64;
 const MACHINES = 16;
 const CORES = 4;
 const JOBS = 1500;
-/** The share of parallel jobs, and how many serial jobs are looked at in each cycle. */
+/** The share of parallel jobs. */
 const PARALLEL = 0.05;
-const LOOKED_AT = 40;
 
 const cores = (cpus: number): Size => ({ cpus, memoryMb: cpus, diskKb: cpus, gpus: 0 });
 
@@ -99,22 +98,15 @@ function utilisation(jobs: readonly Job[], fill: boolean): number {
   let waiting = [...jobs];
   let now = 0;
   let used = 0;
-  const machines = (): Machine[] =>
-    Array.from({ length: MACHINES }, (_, i) => {
-      const busy = running
-        .filter(({ machine }) => machine === i)
-        .map(({ ends }, n) => ({ id: `${i}.${n}`, size: cores(1), ends: ends - now, loses: undefined }));
-      const free = busy.reduce((left, { size }) => minus(left, size), cores(CORES));
-      return {
-        id: String(i),
-        site: 's',
-        group: undefined,
-        all: cores(CORES),
-        free,
-        timeToLive: Number.POSITIVE_INFINITY,
-        busy,
-      };
-    });
+  const machine = (i: number): Machine => {
+    const busy = running
+      .filter((one) => one.machine === i)
+      .map(({ ends }, n) => ({ id: `${i}.${n}`, size: cores(1), ends: ends - now, loses: undefined }));
+    const free = busy.reduce((left, { size }) => minus(left, size), cores(CORES));
+    const timeToLive = Number.POSITIVE_INFINITY;
+    return { id: String(i), site: 's', group: undefined, all: cores(CORES), free, timeToLive, busy };
+  };
+  const machines = (): Machine[] => Array.from({ length: MACHINES }, (_, i) => machine(i));
   const start = (job: Job, on: readonly number[]): void => {
     for (const machine of on) running.push({ machine, ends: now + job.seconds });
     waiting = waiting.filter(({ id }) => id !== job.id);
@@ -138,9 +130,17 @@ function utilisation(jobs: readonly Job[], fill: boolean): number {
         );
     }
     if (!fill && starts.length > 0) continue;
-    for (const job of fill ? waiting.filter(({ count }) => count === 1).slice(0, LOOKED_AT) : []) {
-      const room = machines().find((one) => spare(one, holds, job.seconds).cpus >= 1);
-      if (room) start(job, [Number(room.id)]);
+    const seen = machines();
+    // Where a job does not fit, one that takes longer does not either.
+    let tooLong = Number.POSITIVE_INFINITY;
+    for (const job of fill ? waiting.filter(({ count }) => count === 1) : []) {
+      if (job.seconds >= tooLong) continue;
+      const room = seen.findIndex((one) => spare(one, holds, job.seconds).cpus >= 1);
+      if (room < 0) tooLong = job.seconds;
+      else {
+        start(job, [room]);
+        seen[room] = machine(room);
+      }
     }
     if (waiting.length === 0) break;
     const next = Math.min(...running.map(({ ends }) => ends));

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { TogetherCheck } from '../enqueue/nodes-check.ts';
 import type { SiteChooser } from '../enqueue/site-choice.ts';
 import { Placement } from '../enqueue/placement.ts';
 import type { AttrTexts } from '../job/attrs.ts';
@@ -103,9 +104,10 @@ async function submitAgain(
   const ads = jobs.map(descriptionOf);
   const [shared = {}] = ads;
   const placement = new Placement(chooser, owner, shared);
+  const together = new TogetherCheck();
   const inputs = ads.map((ad, proc): ProcInput => {
     const absent = Object.keys(shared).filter((name) => !(name in ad));
-    const attrs = { ...ad, ...Object.fromEntries(absent.map((name) => [name, null])) };
+    const attrs = { ...together.look(ad, {}), ...Object.fromEntries(absent.map((name) => [name, null])) };
     return { proc, attrs, ...placement.of(different(attrs, shared)) };
   });
   const submitted = await queue.submit({

@@ -1,4 +1,15 @@
-import { duration, expression, flagOrTexts, integer, interval, namedAmounts, oneOf, real, texts } from './kinds.ts';
+import {
+  duration,
+  expression,
+  flag,
+  flagOrTexts,
+  integer,
+  interval,
+  namedAmounts,
+  oneOf,
+  real,
+  texts,
+} from './kinds.ts';
 import { entry, type Table } from './table.ts';
 
 /** The keys that say how owners share the pool, in `config.toml` after `pool.`. */
@@ -46,6 +57,16 @@ export const SHARING_KEYS = {
     expression,
     undefined,
     'Which of the machines that it ranks alike a job gets (NEGOTIATOR_POST_JOB_RANK); MY is the machine.',
+  ),
+  dedicated_scheduler_use_fifo: entry(
+    flag,
+    true,
+    'Whether parallel jobs of all owners are served in the order in which they were submitted (DEDICATED_SCHEDULER_USE_FIFO); `false`: owners take turns by `pool.priority`. See [parallel.md](parallel.md#the-dedicated-scheduler).',
+  ),
+  unused_claim_timeout: entry(
+    duration,
+    '10m',
+    'How long a machine that names a DedicatedScheduler keeps what a parallel job has left for the next one, before other jobs get it (UNUSED_CLAIM_TIMEOUT); `0s`: not at all.',
   ),
   group_names: entry(
     texts,

@@ -8,7 +8,7 @@ import { type Cluster, fullAds, parseSubmit, type ParseRequest as Description } 
 import { localWorld } from '../submit/local-world.ts';
 import { LogCheck } from './log-check.ts';
 import { proxyCheck } from './proxy-check.ts';
-import { checkNodes, togetherOf } from './nodes-check.ts';
+import { checkNodes, TogetherCheck, togetherOf } from './nodes-check.ts';
 import { OutOfPlace } from './out-of-place.ts';
 import { Placement } from './placement.ts';
 import { SiteChooser } from './site-choice.ts';
@@ -97,6 +97,7 @@ export async function enqueue(
   const urls = new UrlCheck();
   const unsupported = new UnsupportedRequests();
   const outOfPlace = new OutOfPlace(cluster);
+  const together = new TogetherCheck();
   let id = 0;
   const submitted = await queue.submit({
     clusterAd,
@@ -116,7 +117,7 @@ export async function enqueue(
         checkNodes(site, attrs, clusterAd);
         unsupported.look(site, attrs, clusterAd);
         outOfPlace.look(site, attrs, clusterAd);
-        return placement.of(attrs);
+        return { attrs: together.look(attrs, clusterAd), ...placement.of(attrs) };
       },
     ),
   });
@@ -205,7 +206,7 @@ function firstCount({ late, total }: Cluster): number {
 
 function* inputs(
   procs: () => ReturnType<Cluster['procs']>,
-  place: (attrs: AttrTexts) => Pick<ProcInput, 'site' | 'manager'>,
+  place: (attrs: AttrTexts) => Pick<ProcInput, 'attrs' | 'site' | 'manager'>,
 ): Generator<ProcInput> {
-  for (const { proc, attrs } of procs()) yield { proc, attrs, ...place(attrs) };
+  for (const { proc, attrs } of procs()) yield { proc, ...place(attrs) };
 }

@@ -4,8 +4,8 @@ import { POOL_SITE } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { nodesOf } from '../job/nodes.ts';
-import { isParallel, namesNode } from '../job/parallel-node.ts';
-import { readBoolean, readString } from '../job/values.ts';
+import { FIRST_NODE, isParallel, namesNode } from '../job/parallel-node.ts';
+import { readBoolean, readNumber, readString } from '../job/values.ts';
 import type { Cluster } from '../submit/api.ts';
 import type { Destination } from './site-choice.ts';
 
@@ -17,6 +17,30 @@ export function togetherOf({ clusterAd, total, late }: Pick<Cluster, 'clusterAd'
       suggestions: ['Leave out max_materialize and max_idle, or name a site: `grid_resource = batch slurm cluster1`.'],
     });
   return { TotalSubmitProcs: String(total) };
+}
+
+/** Looks at the jobs of a parallel cluster, in their order. */
+export class TogetherCheck {
+  #next = 0;
+  #saves: string | undefined | null = null;
+
+  /**
+   * A job's own ad with the number of its first node: they are numbered through. Refuses, with 'bad-input', jobs that
+   * would not go on together after a checkpoint: node 0's exit counts for all.
+   */
+  look(own: AttrTexts, shared: AttrTexts): AttrTexts {
+    const ad = { get: (attribute: string) => own[attribute] ?? shared[attribute] ?? undefined };
+    if (!isParallel(ad)) return own;
+    const saves = ad.get('SuccessCheckpointExitCode');
+    if (this.#saves === null) this.#saves = saves;
+    else if (this.#saves !== saves)
+      throw new GryphusError('bad-input', 'checkpoint_exit_code must be the same for all jobs of a parallel cluster.', {
+        suggestions: ['Write it once, before the first queue statement.'],
+      });
+    const first = this.#next;
+    this.#next += readNumber(ad, 'MaxHosts') ?? 1;
+    return first > 0 ? { ...own, [FIRST_NODE]: String(first) } : own;
+  }
 }
 
 /** Refuses, with 'bad-input', jobs with several nodes that their site could never give. */
@@ -41,12 +65,11 @@ function checkInPool(own: AttrTexts, shared: AttrTexts): void {
     });
   for (const [command, attribute] of [
     ['input', 'In'],
-    ['transfer_input_files', 'TransferInput'],
     ['executable', 'Cmd'],
   ] as const)
     if (namesNode(readString(ad, attribute) ?? ''))
       throw new GryphusError('bad-input', `$(Node) in ${command} is not supported in the pool.`, {
-        suggestions: ['Send all files to each node; the program chooses by its variable _CONDOR_PROCNO.'],
+        suggestions: ['Write it in transfer_input_files, or let the program choose by its variable _CONDOR_PROCNO.'],
       });
 }
 

@@ -1,5 +1,6 @@
 import type { Attrs } from '../job/attrs.ts';
 import { UNIVERSE } from '../job/universe.ts';
+import { isParallel, namesNode, nodeNumbers, withNode } from '../job/parallel-node.ts';
 import { readBoolean, readNumber, readString, type TextSource } from '../job/values.ts';
 import { parseRemaps, transferList } from '../job/transfer-lists.ts';
 import { CHECKPOINT_IMAGE } from '../staging/asked-for.ts';
@@ -24,6 +25,8 @@ export interface JobFiles {
   readonly sandbox: boolean;
   /** Absolute paths, and URLs as written. */
   readonly inputs: readonly string[];
+  /** Of a parallel job: the inputs that only some of its nodes get, whose names contain `$(Node)`, and which nodes. */
+  readonly ofNodes: ReadonlyMap<string, readonly number[]>;
   /** Names in the job's directory; `new`: all files that were not there at the start. */
   readonly outputs: readonly string[] | 'new';
   /** Maps the name of an output file at the site to its destination: absolute, relative to iwd, or a URL. */
@@ -44,7 +47,8 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const at = (name: string) => under(iwd, name);
   // Files common to many jobs are sent to a site only once anyway, whether they are listed as common or not.
   const listed = ['TransferInput', 'CommonInputFiles', 'PublicInputFiles'].map((name) => readString(ad, name));
-  const inputs = [...new Set(listed.flatMap(transferList))];
+  const named = [...new Set(listed.flatMap(transferList))];
+  const { inputs, ofNodes } = forNodes(ad, named, (name) => (isUrl(name) ? name : at(name)));
   const outputs = readString(ad, 'TransferOutput');
   const to = readString(ad, 'OutputDestination');
   const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
@@ -70,7 +74,8 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
     stdout: stream('Out'),
     stderr: stream('Err'),
     sandbox,
-    inputs: sandbox ? inputs.map((name) => (isUrl(name) ? name : at(name))) : [],
+    inputs: sandbox ? inputs : [],
+    ofNodes,
     outputs: !sandbox ? [] : outputs === undefined ? 'new' : transferList(outputs),
     remaps: parseRemaps(readString(ad, 'TransferOutputRemaps') ?? ''),
     outputDestination,
@@ -78,9 +83,30 @@ export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   };
 }
 
-/** Whether the program checkpoints itself and then exits with `checkpoint_exit_code`. */
+/** The inputs of all nodes, and which of them are not for all: those whose names contain `$(Node)`. */
+function forNodes(
+  ad: Attrs,
+  named: readonly string[],
+  whole: (name: string) => string,
+): Pick<JobFiles, 'inputs' | 'ofNodes'> {
+  const some = named.filter((name) => namesNode(name));
+  const all = named.filter((name) => !namesNode(name)).map(whole);
+  const ofNodes = new Map<string, number[]>();
+  for (const name of some)
+    for (const node of nodeNumbers(ad)) {
+      const path = whole(withNode(name, node));
+      if (!all.includes(path)) ofNodes.set(path, [...(ofNodes.get(path) ?? []), node]);
+    }
+  return { inputs: [...all, ...ofNodes.keys()], ofNodes };
+}
+
+/**
+ * Whether the program checkpoints itself and then exits with `checkpoint_exit_code`; of a parallel job, that of its first
+ * node.
+ */
 export function savesItself(ad: Attrs): boolean {
-  return readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla && ad.has('SuccessCheckpointExitCode');
+  const may = readNumber(ad, 'JobUniverse') === UNIVERSE.vanilla || isParallel(ad);
+  return may && ad.has('SuccessCheckpointExitCode');
 }
 
 /** Whether it is checkpointed by the pool, without its own doing (`want_checkpoint`). */

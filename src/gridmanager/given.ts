@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { savedBy } from '../staging/checkpoints.ts';
 import { fileNameOf, isUrl } from '../staging/url/file-url.ts';
 import type { JobFiles } from './files.ts';
 
@@ -14,7 +15,8 @@ export async function givenNames({ inputs }: Pick<JobFiles, 'inputs'>, saved: st
     else if (input.endsWith('/')) for (const name of await listed(input)) names.add(name);
     else names.add(basename(input));
   }
-  for (const name of saved === undefined ? [] : await listed(saved)) names.delete(name);
+  for (const { path } of saved === undefined ? [] : await savedBy(saved))
+    for (const name of await listed(path)) names.delete(name);
   return [...names];
 }
 

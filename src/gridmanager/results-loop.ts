@@ -219,8 +219,8 @@ async function settle(
         await makeParents(to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd, to, umask);
         made.add(dirname(to));
       }
-      const from =
-        file.kind === 'output' ? file.path : await checkpoints.joined(job.id, job.attempt, file.kind, file.path);
+      const { kind, path, node } = file;
+      const from = kind === 'output' ? path : await checkpoints.joined(job.id, job.attempt, kind, path, node);
       // Streams may grow again if they are fetched again; other files come under their names when they are complete.
       const mayLink = file.kind === 'output';
       // Of files of a parallel job's nodes with the same name, the last one counts.

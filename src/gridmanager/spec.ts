@@ -8,6 +8,7 @@ import { nodesOf } from '../job/nodes.ts';
 import { quoted, readBoolean, readNumber, readString } from '../job/values.ts';
 import type { JobRecord } from '../queue/api.ts';
 import type { AttemptSpec, BatchOptions, InputFile, Resources, SiteFile } from '../site/contract.ts';
+import { savedBy } from '../staging/checkpoints.ts';
 import { resolveInputs } from '../staging/inputs.ts';
 import { isUrl } from '../staging/url/file-url.ts';
 import { jobArguments, jobEnvironment } from '../submit/api.ts';
@@ -36,7 +37,7 @@ export async function attemptSpec(
 
   const blob = async (path: string): Promise<SiteFile> => ({ kind: 'blob', blob: await ctx.blobs.blobOf(path) });
   const there = (path: string): SiteFile => ({ kind: 'there', path });
-  const brought = await inputs(withoutSlash(ad, files.inputs), saved, ctx, fetched);
+  const brought = await inputs({ ...files, inputs: withoutSlash(ad, files.inputs) }, saved, ctx, fetched);
   const contained = containerSpec(ad, files, brought);
   const executable =
     programInImage(ad) ?? (files.sendExecutable ? await blob(files.executable) : there(files.executable));
@@ -98,7 +99,7 @@ function forThePool(ad: Attrs): Pick<AttemptSpec, 'ad' | 'shared'> {
  * later one wins.
  */
 async function inputs(
-  names: readonly string[],
+  { inputs: names, ofNodes }: Pick<JobFiles, 'inputs' | 'ofNodes'>,
   saved: string | undefined,
   { blobs }: Pick<SiteContext, 'blobs'>,
   fetched: ReadonlyMap<string, InputFile>,
@@ -107,10 +108,17 @@ async function inputs(
   for (const name of names) {
     const url = fetched.get(name);
     const these = url ? [url] : isUrl(name) ? [] : await resolveInputs([name], blobs);
-    for (const input of these) found.set(input.name, input);
+    const nodes = ofNodes.get(name);
+    for (const input of these)
+      found.set(`${nodes?.join() ?? ''}/${input.name}`, nodes === undefined ? input : { ...input, nodes });
   }
-  const own = saved === undefined ? [] : await resolveInputs([`${saved}/`], blobs);
-  for (const input of own) found.set(input.name, input.kind === 'file' ? { ...input, restored: true } : input);
+  for (const { path, node } of saved === undefined ? [] : await savedBy(saved)) {
+    const nodes = node === undefined ? {} : { nodes: [node] };
+    for (const input of await resolveInputs([`${path}/`], blobs)) {
+      const own = input.kind === 'file' ? { ...input, restored: true as const } : input;
+      found.set(`${node ?? ''}/${input.name}`, { ...own, ...nodes });
+    }
+  }
   return [...found.values()];
 }
 

@@ -24,3 +24,12 @@ export function isParallel(job: TextSource): boolean {
 export function togetherWith(job: TextSource): number {
   return isParallel(job) ? (readNumber(job, 'TotalSubmitProcs') ?? 1) : 1;
 }
+
+/** In the ad of a job of the parallel universe: the number of its first node, if that is not 0. */
+export const FIRST_NODE = 'GryphusFirstNode';
+
+/** The numbers of a parallel job's own nodes: those of the jobs of a cluster are numbered through. */
+export function nodeNumbers(job: TextSource): readonly number[] {
+  const first = readNumber(job, FIRST_NODE) ?? 0;
+  return Array.from({ length: readNumber(job, 'MaxHosts') ?? 1 }, (_, i) => first + i);
+}

@@ -27,6 +27,9 @@ export const siteFile = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('url'), url: text }),
 ]);
 
+/** In a parallel job of the pool: the numbers of the nodes that get it; absent: all of them. */
+const inputNodes = maybe(z.array(count));
+
 export const inputFile = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('file'),
@@ -35,8 +38,9 @@ export const inputFile = z.discriminatedUnion('kind', [
     executable: flag,
     /** A result that the job itself made in an earlier attempt. */
     restored: maybe(z.literal(true)),
+    nodes: inputNodes,
   }),
-  z.strictObject({ kind: z.literal('directory'), name: text }),
+  z.strictObject({ kind: z.literal('directory'), name: text, nodes: inputNodes }),
 ]);
 
 /** A program's container: its image and how to create it. */

@@ -35,6 +35,23 @@ const REMOTE = z.strictObject({
   files: z.array(z.strictObject({ name: z.string(), sha256: z.string(), executable: z.boolean() })),
 });
 
+/** In a parallel job's checkpoint, each node's files are in a directory of its own. */
+const NODE_FILES = /^node\.(\d+)$/;
+
+/** The directories of files in that of a checkpoint, and which node of a parallel job left them. */
+export async function savedBy(
+  saved: string,
+): Promise<readonly { readonly path: string; readonly node: number | undefined }[]> {
+  const nodes = (await readdir(saved).catch(() => [])).flatMap((name) => {
+    const node = NODE_FILES.exec(name)?.[1];
+    return node === undefined ? [] : [{ path: join(saved, name), node: Number(node) }];
+  });
+  return nodes.length > 0 && existsSync(join(saved, '..', BY_NODES)) ? nodes : [{ path: saved, node: undefined }];
+}
+
+/** A file beside the files of a checkpoint that says that they are those of several nodes. */
+const BY_NODES = 'nodes';
+
 /**
  * The last checkpoints of jobs: `<root>/<cluster>.<proc>/<attempt>/` with the files under
  * `files/`, and everything that the job had written to its streams. A checkpoint is stored atomically.
@@ -99,15 +116,19 @@ export class Checkpoints {
       await rm(fresh, { recursive: true, force: true });
       const saved = join(fresh, 'files');
       await mkdir(saved, { recursive: true, mode: 0o700 });
-      for (const { kind, name, path } of files) {
+      if (files.some(({ node }) => node !== undefined)) await writeFile(join(fresh, BY_NODES), '', { mode: 0o600 });
+      for (const { kind, name, path, node } of files) {
         if (kind !== 'output') continue;
-        const place = within(saved, name);
+        const place = within(saved, node === undefined ? name : `node.${node}/${name}`);
         await makeParents(saved, place);
         await copyFile(path, place, constants.COPYFILE_FICLONE);
       }
-      for (const stream of ['stdout', 'stderr'] as const) {
-        const written = files.find(({ kind }) => kind === stream);
-        if (written) await copyFile(await this.joined(id, attempt, stream, written.path), join(fresh, stream));
+      const first = Math.min(...files.flatMap(({ node }) => node ?? []));
+      for (const { kind, path, node } of files) {
+        if (kind === 'output') continue;
+        const whole = await this.joined(id, attempt, kind, path, node);
+        if (node !== undefined) await copyFile(whole, join(fresh, streamOf(kind, node)));
+        if (node === undefined || node === first) await copyFile(whole, join(fresh, kind));
       }
       const before = await this.#before(id, attempt);
       const image = imageIn(join(saved, CHECKPOINT_IMAGE));
@@ -125,22 +146,23 @@ export class Checkpoints {
 
   /**
    * The file with everything that the job wrote to a stream up to its last checkpoint before this attempt, and the
-   * attempt that saved it; `undefined` if there is none.
+   * attempt that saved it; `undefined` if there is none. `node`: of a parallel job, if not the first.
    */
   async earlier(
     id: JobId,
     attempt: number,
     stream: Stream,
+    node?: number,
   ): Promise<{ readonly path: string; readonly attempt: number } | undefined> {
     const last = await this.#before(id, attempt);
-    const path = last === undefined ? undefined : join(last, stream);
+    const path = last === undefined ? undefined : join(last, streamOf(stream, node));
     if (last === undefined || path === undefined || !(await there(path))) return undefined;
     return { path, attempt: Number(basename(last)) };
   }
 
   /** A file that joins the stream up to the last checkpoint and what this attempt wrote, which is at `path`. */
-  async joined(id: JobId, attempt: number, stream: Stream, path: string): Promise<string> {
-    const earlier = await this.earlier(id, attempt, stream);
+  async joined(id: JobId, attempt: number, stream: Stream, path: string, node?: number): Promise<string> {
+    const earlier = await this.earlier(id, attempt, stream, node);
     if (earlier === undefined) return path;
     const whole = `${path}.whole`;
     await copyFile(earlier.path, whole);
@@ -170,6 +192,10 @@ export class Checkpoints {
     const last = Math.max(...numbers.filter((number) => number < attempt));
     return Number.isFinite(last) ? join(this.#of(id), String(last)) : undefined;
   }
+}
+
+function streamOf(stream: Stream, node: number | undefined): string {
+  return node === undefined ? stream : `${stream}.${node}`;
 }
 
 async function readRemote(path: string): Promise<RemoteCheckpoint | undefined> {

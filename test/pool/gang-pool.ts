@@ -8,13 +8,16 @@ import {
 } from '../../src/pool/central-manager/central-manager-journal.ts';
 import { SHARING_RULES } from '../../src/pool/central-manager/sharing-rules.ts';
 import type { AttemptRequest, GangRequest } from '../../src/pool/wire/client-wire.ts';
-import type { FromCentralManager, HeldAttempt } from '../../src/pool/wire/wire.ts';
+import type { FromCentralManager, FromWorker, HeldAttempt } from '../../src/pool/wire/wire.ts';
 import type { Ending, Report } from '../../src/site/contract.ts';
 import { JUST_TRUE } from './just-true.ts';
 
 interface Held {
   claim: string;
-  is: 'staging' | 'ready' | 'running' | 'ended';
+  is: 'staging' | 'ready' | 'running' | 'suspended' | 'ended';
+  /** Who wants it suspended. */
+  user?: boolean;
+  owner?: boolean;
   ending?: Ending;
 }
 
@@ -96,6 +99,7 @@ export class GangPool {
     const about = { instance: worker.name, token: worker.name, site: 's', boot: worker.boot, size };
     const ad = { Requirements: 'true', ...this.ad };
     this.centralManager.join(collector.make(about, ad, worker.name, worker.name), worker.view());
+    for (const [key, { owner }] of worker.held) if (owner) this.#tellSlot(worker, key, true);
   }
 
   /** The central manager is killed: what it had not saved and all messages are lost; the next one recovers. */
@@ -138,8 +142,7 @@ export class GangPool {
   }
 
   #obey(worker: Worker, message: FromCentralManager): void {
-    const say = (said: Parameters<CentralManager['hear']>[1]) =>
-      this.#inbox.push(() => worker.connected && this.centralManager.hear(worker.name, said, Buffer.alloc(0)));
+    const say = (said: FromWorker) => this.#say(worker, said);
     if (message.t === 'forget') for (const key of message.keys) worker.held.delete(key);
     if (!('key' in message)) return;
     const { key } = message;
@@ -156,14 +159,16 @@ export class GangPool {
         say({ t: 'ready', key, claim: staged.claim });
       });
     } else if (message.t === 'go') {
-      if (held?.claim !== message.claim) return void say({ t: 'gone', key, why: 'never-started', message: 'given up' });
+      if (held?.claim !== message.claim) return say({ t: 'gone', key, why: 'never-started', message: 'given up' });
       if (held.is === 'ready' || held.is === 'staging') this.start(worker, key);
+    } else if (message.t === 'suspend' || message.t === 'resume') {
+      this.still(worker, key, 'user', message.t === 'suspend');
     } else if (message.t === 'cancel') {
       if (!held || held.is === 'staging' || held.is === 'ready') {
         worker.held.delete(key);
-        return void say({ t: 'gone', key, why: 'cancelled', message: message.message });
+        return say({ t: 'gone', key, why: 'cancelled', message: message.message });
       }
-      if (held.is === 'running') {
+      if (held.is === 'running' || held.is === 'suspended') {
         const cause = message.how === 'vacate' ? 'preempted' : 'cancelled';
         this.end(worker, key, { kind: 'by-site', cause, message: message.message });
       } else say({ t: 'ended', key, ending: held.ending ?? { how: { kind: 'exited', code: 0 } } });
@@ -179,20 +184,42 @@ export class GangPool {
     this.#inbox.push(() => this.centralManager.hear(worker.name, { t: 'started', key, at }, Buffer.alloc(0)));
   }
 
+  /** A run's user, or the owner of its machine, wants it suspended, or no more; as in the worker's suspending.ts. */
+  still(worker: Worker, key: AttemptKey, by: 'user' | 'owner', still: boolean): void {
+    const held = worker.held.get(key);
+    if (held?.is !== 'running' && held?.is !== 'suspended') return;
+    held[by] = still;
+    if (by === 'owner') this.#tellSlot(worker, key, still);
+    const is = held.user || held.owner ? 'suspended' : 'running';
+    if (held.is === is) return;
+    held.is = is;
+    const t = is === 'running' ? 'resumed' : 'suspended';
+    this.#say(worker, { t, key });
+  }
+
+  #tellSlot(worker: Worker, key: AttemptKey, still: boolean): void {
+    const activity = still ? 'Suspended' : 'Busy';
+    this.#say(worker, { t: 'slot', key, state: 'Claimed', activity, enteredState: 0, enteredActivity: 0 });
+  }
+
+  #say(worker: Worker, said: FromWorker): void {
+    this.#inbox.push(() => worker.connected && this.centralManager.hear(worker.name, said, Buffer.alloc(0)));
+  }
+
   end(worker: Worker, key: AttemptKey, how: Ending['how']): void {
     const held = worker.held.get(key);
-    if (held?.is !== 'running') return;
+    if (held?.is !== 'running' && held?.is !== 'suspended') return;
     held.is = 'ended';
     const ending: Ending = { how, startedAt: this.now / 1000, endedAt: this.now / 1000 };
     held.ending = ending;
     this.#inbox.push(() => this.centralManager.hear(worker.name, { t: 'ended', key, ending }, Buffer.alloc(0)));
   }
 
-  /** Programs that run now. */
-  running(): { worker: Worker; key: AttemptKey; node: number | undefined }[] {
+  /** Programs that run now, or are suspended. */
+  running(which: 'running' | 'suspended' = 'running'): { worker: Worker; key: AttemptKey; node: number | undefined }[] {
     return this.workers.flatMap((worker) =>
       [...worker.held].flatMap(([key, { is }]) =>
-        is === 'running' ? [{ worker, key, node: parseAttemptKey(key)?.node }] : [],
+        is === which ? [{ worker, key, node: parseAttemptKey(key)?.node }] : [],
       ),
     );
   }

@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parentOf } from '../../src/pool/host/processes.ts';
 import { parseUserLog } from '../../src/user-log/text.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching, processesOf } from '../agent/kill.ts';
@@ -63,6 +65,112 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
     expect(['out.0', 'out.1'].map((name) => agent.read(name))).toEqual(['0 3 n0 x\n', '1 3 n1 x\n']);
     expect(['made.0', 'made.1', 'same'].map((name) => agent.read(name))).toEqual(['0\n', '1\n', '0\n']);
     expect(story(agent.read('one.log'))).toEqual(story(recorded('one.log')));
+  });
+
+  it('get input files by the number of their node, in all jobs of a cluster', async () => {
+    for (const node of [0, 1, 2]) agent.file(`in ${node}`, `for ${node}`);
+    agent.file('all', 'for all');
+    agent.file('in.sh', '#!/bin/sh\ncat "in $1"; ls | grep -c "^in "; cat all\n', 0o755);
+    const cluster = await agent.submit(
+      `${PARALLEL}+ParallelShutdownPolicy = "WAIT_FOR_ALL"\nexecutable = in.sh\narguments = $(Node)\noutput = in.out.$(Node)
+      transfer_input_files = all, in $(Node)
+      machine_count = 1\nqueue\nmachine_count = 2\nqueue`,
+    );
+    await wait(cluster);
+    expect([0, 1, 2].map((node) => agent.read(`in.out.${node}`))).toEqual(
+      [0, 1, 2].map((node) => `for ${node}1\nfor all`),
+    );
+  });
+
+  it('are held when a node lacks its input file, with its name', async () => {
+    const cluster = await agent.submit(
+      `${PARALLEL}executable = a.sh\ntransfer_input_files = in.none.$(Node)\nmachine_count = 2\nqueue`,
+    );
+    const [ad] = await until('the hold', async () => {
+      const ads = await agent.ads(cluster);
+      return ads[0]?.['JobStatus'] === 5 ? ads : undefined;
+    });
+    expect(ad?.['HoldReason']).toContain('in.none.0');
+    await agent.ok('rm', String(cluster));
+  });
+
+  it('go on from what each node saved when node 0 exits with checkpoint_exit_code, with all they have written', async () => {
+    agent.file(
+      'save.sh',
+      [
+        '#!/bin/sh',
+        'turn=$(cat state 2>/dev/null || echo 0); turn=$((turn + 1))',
+        'echo "$_CONDOR_PROCNO: turn $turn"',
+        'echo "$turn" >state; echo x >"of.$_CONDOR_PROCNO.$turn"; ls >"list.$_CONDOR_PROCNO"',
+        '[ "$_CONDOR_PROCNO" = 0 ] || exec sleep 100',
+        'sleep 1; [ "$turn" = 3 ] || exit 85',
+      ].join('\n'),
+      0o755,
+    );
+    const cluster = await agent.submit(
+      `${PARALLEL}executable = save.sh\nmachine_count = 2\noutput = save.$(Node)\nlog = save.log
+      checkpoint_exit_code = 85\ntransfer_output_files = list.$(Node)\ntransfer_checkpoint_files = state\nqueue`,
+    );
+    await wait(cluster);
+    expect((await agent.ads(cluster))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0, NumCkpts: 2 });
+    for (const node of [0, 1])
+      expect(agent.read(`save.${node}`)).toBe([1, 2, 3].map((turn) => `${node}: turn ${turn}\n`).join(''));
+    expect(agent.read('list.1')).toContain('of.1.3');
+    expect(agent.read('list.1')).not.toMatch(/of\.(0|1\.2)/);
+  });
+
+  it('must have one checkpoint_exit_code', async () => {
+    agent.file('job.sub', `${PARALLEL}machine_count = 1\nexecutable = a.sh\nqueue\ncheckpoint_exit_code = 85\nqueue`);
+    const { code, stderr } = await agent.run(['submit', 'job.sub']);
+    expect([code, stderr]).toEqual([
+      65,
+      expect.stringContaining('must be the same for all jobs of a parallel cluster'),
+    ]);
+  });
+
+  it('are suspended whole, and run again when all of a node is killed', async () => {
+    const ledger = join(agent.work, 'ledger-s');
+    const finish = join(agent.work, 'finish-s');
+    agent.file(
+      'tick.sh',
+      `#!/bin/sh\necho "$GRYPHUS_KEY" >>${ledger}\necho $$ >${agent.work}/pid.$_CONDOR_PROCNO\nwhile [ ! -e ${finish} ]; do date +%s%N >${agent.work}/tick.$_CONDOR_PROCNO; sleep 0.2; done\n`,
+      0o755,
+    );
+    const cluster = await agent.submit(
+      `${PARALLEL}executable = tick.sh\nmachine_count = 1\nqueue\nmachine_count = 2\nqueue`,
+    );
+    const lines = () => (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n') : []);
+    const status = (wanted: number) =>
+      until(
+        `status ${wanted}`,
+        async () => (await agent.ads(cluster)).every((ad) => ad['JobStatus'] === wanted) || undefined,
+      );
+    const ticks = () => [0, 1, 2].map((node) => agent.read(`tick.${node}`)).join();
+    await until('the start', () => lines().length === 3 || undefined);
+    await status(2);
+    await agent.ok('suspend', `${cluster}.0`);
+    await status(7);
+    let before = ticks();
+    await until('stillness', async () => {
+      const last = before;
+      await delay(700);
+      before = ticks();
+      return last === before || undefined;
+    });
+    await agent.ok('continue', `${cluster}.1`);
+    await status(2);
+    await until('ticks of all', () => {
+      const now = ticks().split(',');
+      return before.split(',').every((tick, node) => tick !== now[node]) || undefined;
+    });
+    const program = Number(agent.read('pid.2'));
+    const waiter = parentOf(program) ?? 0;
+    const starter = parentOf(waiter) ?? 0;
+    for (const pid of [starter, waiter, program]) process.kill(pid, 'SIGKILL');
+    await until('the second start', () => lines().length === 6 || undefined, 120_000);
+    writeFileSync(finish, '');
+    await wait(cluster);
+    expect((await agent.ads(cluster)).map((ad) => ad['JobStatus'])).toEqual([4, 4]);
   });
 
   it('are several executables of one cluster, which start and end together', async () => {

@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { attemptOfNode, type AttemptKey } from '../../src/job/ids.ts';
+import { SHARING_RULES } from '../../src/pool/central-manager/sharing-rules.ts';
 import { SLOW } from '../slow.ts';
+import { JUST_TRUE } from './just-true.ts';
 import { GangPool } from './gang-pool.ts';
 
 const ENDED = { kind: 'exited', code: 0 } as const;
@@ -68,6 +70,18 @@ describe('a parallel job in the pool', () => {
     await made.settle();
     expect(made.running()).toEqual([]);
     expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'node-fail' } });
+  });
+
+  it('runs again when a node has vanished', async () => {
+    const made = await pool([1, 1]);
+    made.submit('a.1.0.1', 2);
+    await made.settle();
+    const second = made.running().find(({ node }) => node === 1);
+    if (second) made.end(second.worker, second.key, { kind: 'by-site', cause: 'vanished', message: 'nobody knows' });
+    await made.settle();
+    expect(made.running()).toEqual([]);
+    const lost = { kind: 'by-site', cause: 'node-fail', message: 'node 1: nobody knows' };
+    expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'ended', how: lost });
   });
 
   it('gives its slots back if a node is not ready in time, and tells why it waits', async () => {
@@ -138,6 +152,74 @@ describe('a parallel job in the pool', () => {
     }
   });
 
+  it('is served by its submission, or as owners take turns by their priorities', async () => {
+    for (const [fifo, first] of [
+      [true, 'a.2.0.1'],
+      [false, 'a.3.0.1'],
+    ] as const) {
+      const made = await pool([2]);
+      made.centralManager.rules = { ...SHARING_RULES, dedicated: { fifo, keepSeconds: 0 } };
+      made.submit('a.1.0.1', 2, {}, { owner: 'ann' });
+      await made.settle();
+      made.tick(3600);
+      for (const [cluster, owner] of ['ann', 'bob', 'ann'].entries()) {
+        made.submit(`a.${cluster + 2}.0.1`, 2, {}, { owner });
+        made.tick(1);
+      }
+      await made.settle();
+      expect(made.centralManager.gangs.told.get(first.slice(0, 3))).toMatchObject({ is: 'next' });
+      for (const { worker, key } of made.running()) made.end(worker, key, ENDED);
+      await made.settle();
+      expect(running(made)).toEqual([`${first}.0`, `${first}.1`]);
+    }
+  });
+
+  it('leaves its slots to the next parallel job on machines of a dedicated scheduler, until the time is over', async () => {
+    for (const [ad, serial] of [
+      [{}, ['a.2.0.1', 'a.3.0.1']],
+      [{ DedicatedScheduler: '"DedicatedScheduler@me"' }, []],
+    ] as const) {
+      const made = await pool([2], ad);
+      made.centralManager.rules = { ...SHARING_RULES, dedicated: { fifo: true, keepSeconds: 600 } };
+      made.submit('a.1.0.1', 2);
+      await made.settle();
+      for (const key of ['a.2.0.1', 'a.3.0.1'] as const) made.submit(key, 0);
+      for (const { worker, key } of made.running()) made.end(worker, key, ENDED);
+      await made.settle();
+      expect(running(made)).toEqual(serial);
+      if (serial.length > 0) continue;
+      expect(made.centralManager.gangs.holds.map((hold) => hold.for)).toEqual(Array(2).fill('the next parallel job'));
+      // A smaller parallel job uses one of them, and keeps it again when it has ended.
+      made.tick(500);
+      made.submit('a.4.0.1', 1);
+      await made.settle();
+      expect(running(made)).toEqual(['a.4.0.1.0']);
+      expect(made.centralManager.gangs.holds).toHaveLength(1);
+      for (const { worker, key } of made.running()) made.end(worker, key, ENDED);
+      await made.settle();
+      made.tick(101);
+      await made.settle();
+      expect(running(made)).toEqual(['a.2.0.1']);
+      made.tick(500);
+      await made.settle();
+      expect(running(made)).toEqual(['a.2.0.1', 'a.3.0.1']);
+      expect(made.centralManager.gangs.hasWork).toBe(false);
+    }
+  });
+
+  it('remains one of the dedicated scheduler when the central manager has crashed', async () => {
+    const made = await pool([2], { DedicatedScheduler: '"DedicatedScheduler@me"' });
+    made.submit('a.1.0.1', 2);
+    await made.settle();
+    await made.crash();
+    await made.settle();
+    made.submit('a.2.0.1', 2);
+    await made.settle();
+    made.tick(5);
+    await made.settle();
+    expect(running(made)).toEqual(['a.1.0.1.0', 'a.1.0.1.1']);
+  });
+
   it('starts when a reservation of somebody else is over, which is then forgotten', async () => {
     const made = await pool([2]);
     const size = { cpus: 1, memoryMb: 0, diskKb: 0, gpus: 0 };
@@ -159,6 +241,19 @@ describe('a parallel job in the pool', () => {
     expect([...made.centralManager.reservations()]).toEqual([]);
   });
 
+  it('leaves its slots until its turn to those jobs of a kind that end before', async () => {
+    const made = await pool([2]);
+    const limited = (walltimeSeconds: number) => ({ spec: { ...JUST_TRUE, walltimeSeconds } });
+    made.submit('a.1.0.1', 0, {}, limited(100));
+    await made.settle();
+    made.submit('a.2.0.1', 2);
+    await made.settle();
+    made.submit('a.3.0.1', 0, {}, limited(500));
+    made.submit('a.4.0.1', 0, {}, limited(50));
+    await made.settle();
+    expect(running(made)).toEqual(['a.1.0.1', 'a.4.0.1']);
+  });
+
   it('does not lose its turn to jobs that come later', async () => {
     const made = await pool([2]);
     made.submit('a.1.0.1', 0);
@@ -174,6 +269,83 @@ describe('a parallel job in the pool', () => {
     await made.settle();
     expect(running(made)).toEqual(['a.2.0.1.0', 'a.2.0.1.1']);
   });
+});
+
+describe('a parallel job of which a node is suspended', () => {
+  const owner = (made: GangPool, number: number, still: boolean) => {
+    const all = [...made.running(), ...made.running('suspended')];
+    const one = all.find(({ node }) => node === number);
+    if (one) made.still(one.worker, one.key, 'owner', still);
+  };
+  const user = (made: GangPool, order: 'suspend' | 'resume') =>
+    made.centralManager.order(
+      [...made.centralManager.attempts()].filter(({ node }) => node).map(({ key }) => key),
+      order,
+    );
+
+  it('is suspended whole, and goes on whole', async () => {
+    const made = await pool([1, 1, 1]);
+    made.submit('a.1.0.1', 1, { procs: 2 });
+    made.submit('a.1.1.1', 2, { procs: 2 });
+    await made.settle();
+    owner(made, 1, true);
+    await made.settle();
+    expect(nodes(made)).toEqual([]);
+    for (const key of ['a.1.0.1', 'a.1.1.1'] as const) expect(last(made, key)).toMatchObject({ is: 'suspended' });
+    user(made, 'resume');
+    await made.settle();
+    expect(nodes(made), 'its machine is in use').toEqual([]);
+    owner(made, 1, false);
+    await made.settle();
+    expect(nodes(made)).toEqual([0, 1, 2]);
+    for (const key of ['a.1.0.1', 'a.1.1.1'] as const) expect(last(made, key)).toMatchObject({ is: 'running' });
+  });
+
+  it(
+    'runs if nobody wants a node suspended, and only then, whatever was lost on the way',
+    async () => {
+      const acts = fc.array(
+        fc.record({
+          act: fc.constantFrom('step', 'step', 'step', 'crash', 'cut', 'suspend', 'resume', 'owner'),
+          which: fc.nat(2),
+          still: fc.boolean(),
+        }),
+        { maxLength: 40 },
+      );
+      await fc.assert(
+        fc.asyncProperty(acts, async (some) => {
+          const made = await pool([1, 1, 1]);
+          made.submit('a.1.0.1', 3);
+          await made.settle();
+          const owners = [false, false, false];
+          for (const { act, which, still } of some) {
+            const worker = made.workers[which];
+            if (act === 'step') await made.step();
+            else if (act === 'crash') await made.crash();
+            else if (act === 'cut' && worker) {
+              made.centralManager.leave(worker.name);
+              made.join(worker);
+            } else if (act === 'owner') {
+              owners[which] = still;
+              owner(made, which, still);
+            } else if (act === 'suspend' || act === 'resume') user(made, act);
+          }
+          await made.settle();
+          const { still } = made.centralManager.get('a.1.0.1') ?? {};
+          expect(nodes(made)).toEqual(still || owners.some(Boolean) ? [] : [0, 1, 2]);
+          user(made, 'resume');
+          await made.settle();
+          expect(nodes(made)).toEqual(owners.some(Boolean) ? [] : [0, 1, 2]);
+          for (const which of owners.keys()) owner(made, which, false);
+          await made.settle();
+          expect(nodes(made)).toEqual([0, 1, 2]);
+          expect(last(made, 'a.1.0.1')).toMatchObject({ is: 'running' });
+        }),
+        { numRuns: SLOW ? 1000 : 50 },
+      );
+    },
+    SLOW ? 900_000 : 60_000,
+  );
 });
 
 describe('whatever crashes', () => {

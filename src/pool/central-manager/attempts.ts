@@ -66,6 +66,10 @@ export interface Attempt {
   readonly node?: NodeOf;
   /** A node that has everything it needs, and waits for the order to start with the others. */
   ready?: boolean;
+  /** Of a node: whether its worker was told last to suspend it or to let it go on; absent: not known to have heard. */
+  toldStill?: boolean;
+  /** Its user has suspended it: only known of a parallel job's attempt. */
+  still?: boolean;
   /** Of a parallel job's attempt: the nodes granted to it, by number. */
   nodes?: ReadonlyMap<number, Attempt>;
   /** All nodes of its job, also those of the other jobs of its cluster. */

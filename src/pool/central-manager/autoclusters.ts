@@ -12,6 +12,8 @@ const SEEN = 10;
 /** More than this must be waiting. */
 const MANY = 100;
 
+/** So many waiting attempts of a kind are looked at for gaps before a parallel job. */
+const LOOKED_AT = 1000;
 /** If there are more autoclusters than this, those without waiting attempts are dropped. */
 const MOST_AUTOCLUSTERS = 1000;
 
@@ -143,11 +145,18 @@ export class Autoclusters {
   }
 
   /**
-   * How long its first waiting attempt runs at the most, in seconds: its limit, or what runs of its kind showed so far;
-   * `undefined` if unknown.
+   * The first of its waiting attempts by how long they run at the most, in seconds: their limits, or what runs of their
+   * kind showed so far. Those of which nothing is known are left out.
    */
-  longest(kind: Autocluster): number | undefined {
-    return longestOf(kind, kind.queue[0]);
+  byLength(kind: Autocluster): Map<number, Attempt[]> {
+    const found = new Map<number, Attempt[]>();
+    for (const attempt of kind.queue.slice(0, LOOKED_AT)) {
+      const seconds = longestOf(kind, attempt);
+      const same = seconds === undefined ? undefined : found.get(seconds);
+      if (same) same.push(attempt);
+      else if (seconds !== undefined) found.set(seconds, [attempt]);
+    }
+    return found;
   }
 
   /**

@@ -5,7 +5,7 @@ import { type Attempt, submittedOf } from './attempts.ts';
 import { grantNodes, nodesOf, releaseNodes } from './gangs/nodes.ts';
 import { attemptKey, attemptKeys } from '../../job/schema.ts';
 import { ending } from '../../site/shapes.ts';
-import { amount, maybe, type Read, text, texts } from '../../util/schema.ts';
+import { amount, flag, maybe, type Read, text, texts } from '../../util/schema.ts';
 import {
   type AttemptRequest,
   attemptRequest,
@@ -43,6 +43,8 @@ export const ENTRY = z.discriminatedUnion('r', [
   entry('go', { keys: attemptKeys }),
   /** How parallel jobs have ended, before what is left of them is ended. `keys`: of the attempts. */
   entry('over', { keys: attemptKeys, ending }),
+  /** Users have suspended these attempts of parallel jobs, or let them go on. */
+  entry('still', { keys: attemptKeys, is: flag }),
   /** Nodes were granted and never started: these attempts wait again. */
   entry('R', { keys: attemptKeys }),
   /** The worker did not take it: it waits again. */
@@ -116,6 +118,11 @@ export function recover(entries: Iterable<CentralManagerEntry>): Recovered {
       for (const key of entry.keys) {
         const attempt = attempts.get(key);
         if (attempt) attempt.gone = true;
+      }
+    } else if (entry.r === 'still') {
+      for (const key of entry.keys) {
+        const attempt = attempts.get(key);
+        if (attempt) attempt.still = entry.is;
       }
     } else if (entry.r === 'over') {
       for (const key of entry.keys) {
@@ -217,6 +224,7 @@ function* compactedNodes(attempt: Attempt): Generator<CentralManagerEntry> {
   }));
   yield { r: 'G', nodes: granted };
   if (attempt.gone) yield { r: 'go', keys: [attempt.key] };
+  if (attempt.still) yield { r: 'still', keys: [attempt.key], is: true };
   if (attempt.decided) yield { r: 'over', keys: [attempt.key], ending: attempt.decided };
   for (const node of nodes) {
     if (node.phase === 'ended' && node.ending) yield endedEntry(node, node.ending);

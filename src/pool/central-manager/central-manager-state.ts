@@ -64,6 +64,8 @@ export class CentralManagerTable {
         hasWork: () => this.gangs.hasWork,
         spare: (offers, seconds) => this.gangs.spare(offers, seconds),
         holdsOf: (instance) => this.gangs.holdsOf(instance),
+        owners: () => this.gangs.owners(),
+        left: (worker, size) => this.gangs.left(worker, size),
       },
     });
     this.gangs = new Gangs(this);

@@ -192,7 +192,8 @@ export class CentralManager {
   order(keys: readonly AttemptKey[], t: 'suspend' | 'resume' | 'checkpoint'): void {
     for (const key of keys) {
       const attempt = this.#table.attempts.get(key);
-      if (attempt?.worker !== undefined) this.#table.send(attempt.worker, { t, key });
+      if (attempt?.node) this.#table.gangs.order(attempt, t);
+      else if (attempt?.worker !== undefined) this.#table.send(attempt.worker, { t, key });
     }
     this.#table.settle();
   }

@@ -226,7 +226,8 @@ export class Collector {
   keep(worker: Worker, attempt: Attempt): boolean {
     const { claim: id, kind, key } = attempt;
     if (id === undefined || !kind || worker.claims.has(id)) return false;
-    this.claim(worker, { id, kind, size: kind.size, key, behind: new Set() });
+    const dedicated = attempt.node ? ({ dedicated: true } as const) : {};
+    this.claim(worker, { id, kind, size: kind.size, key, behind: new Set(), ...dedicated });
     return true;
   }
 

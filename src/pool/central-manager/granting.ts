@@ -15,7 +15,7 @@ import type { Priorities } from './priorities.ts';
 import type { Gate, Sharing } from './sharing.ts';
 import type { StartThrottle } from './throttle.ts';
 import { fits, plus } from '../wire/slots.ts';
-import type { RunSpec } from '../wire/wire.ts';
+import type { RunSpec, Size } from '../wire/wire.ts';
 
 /** An older claim is released if others are waiting, in milliseconds (HTCondor's CLAIM_WORKLIFE is 20 minutes). */
 const CLAIM_LIFE_MS = 300_000;
@@ -48,6 +48,10 @@ export interface Dedicated {
   /** What is left of these offers for jobs that run for so many seconds at the most. */
   readonly spare: (offers: readonly Offer<Worker>[], seconds: number) => readonly Offer<Worker>[];
   readonly holdsOf: (instance: string) => boolean;
+  /** The owners of parallel jobs that wait. */
+  readonly owners: () => Iterable<string>;
+  /** A node of a parallel job has ended, and leaves so much of its worker. */
+  readonly left: (worker: Worker, size: Size) => void;
 }
 
 /** Grants waiting attempts to workers, in a negotiation cycle or under a claim that has become free. */
@@ -70,7 +74,8 @@ export class Granting {
     const { autoclusters, collector, priorities, sharing, ports, dedicated } = this.#options;
     if (dedicated.hasWork()) dedicated.schedule();
     const wanted = autoclusters.wanted();
-    if (wanted.length === 0) return priorities.want(new Set());
+    const parallel = dedicated.owners();
+    if (wanted.length === 0) return priorities.want(new Set(parallel));
     const gate = sharing.gate();
     const options = { priorities, now: Math.floor(ports.now() / 1000), gate, ranks: sharing.rules.ranks };
     const first = negotiate(wanted, dedicated.spare(collector.offers(), Number.POSITIVE_INFINITY), options);
@@ -78,20 +83,24 @@ export class Granting {
     let { unserved } = first;
     // What is held for a parallel job may serve those that have ended before it starts.
     for (const one of dedicated.hasWork() ? autoclusters.wanted() : []) {
-      const seconds = autoclusters.longest(one.kind);
-      if (seconds === undefined) continue;
-      const more = negotiate([one], dedicated.spare(collector.offers(), seconds), { ...options, gate: sharing.gate() });
-      this.#take(more.grants);
-      if (more.unserved.length === 0) unserved = unserved.filter((kind) => kind !== one.kind);
+      for (const [seconds, attempts] of autoclusters.byLength(one.kind)) {
+        const offers = dedicated.spare(collector.offers(), seconds);
+        const those = { ...one, waiting: attempts.length };
+        this.#take(negotiate([those], offers, { ...options, gate: sharing.gate() }).grants, attempts);
+      }
+      if (one.kind.queue.length === 0) unserved = unserved.filter((kind) => kind !== one.kind);
     }
-    priorities.want(new Set(unserved.map(({ owner }) => owner)));
+    priorities.want(new Set([...unserved.map(({ owner }) => owner), ...parallel]));
     if (unserved.length > 0) this.#preempt(new Set(unserved), gate);
   }
 
-  #take(grants: readonly Grant<Autocluster, Worker>[]): void {
-    for (const { kind, worker } of grants) {
+  /** `those`: the attempts that are granted, if not the first of their kinds. */
+  #take(grants: readonly Grant<Autocluster, Worker>[], those?: readonly Attempt[]): void {
+    const { autoclusters } = this.#options;
+    for (const [index, { kind, worker }] of grants.entries()) {
       if (!this.#mayStart(kind)) continue;
-      const attempt = this.#options.autoclusters.take(kind);
+      const attempt = those ? those[index] : autoclusters.take(kind);
+      if (those && attempt) autoclusters.dequeue(attempt);
       if (attempt) this.#claim(attempt, kind, worker);
     }
   }
@@ -189,6 +198,7 @@ export class Granting {
     }
     collector.release(worker, claim.id);
     priorities.use(claim.kind.owner, -claim.size.cpus);
+    if (claim.dedicated) this.#options.dedicated.left(worker, claim.size);
     if (worker.connected) later(() => ports.toWorker(worker.instance, { t: 'release', claim: claim.id }));
     this.wanting = true;
     const heir = claim.promised;

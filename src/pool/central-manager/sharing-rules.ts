@@ -14,6 +14,14 @@ export interface PreemptionRules {
   readonly rank: Expr | undefined;
 }
 
+/** How the dedicated scheduler serves parallel jobs. */
+export interface DedicatedRules {
+  /** In the order in which they were submitted; otherwise owners take turns by their priorities. */
+  readonly fifo: boolean;
+  /** UNUSED_CLAIM_TIMEOUT. */
+  readonly keepSeconds: number;
+}
+
 /** How owners share the pool. */
 export interface SharingRules {
   readonly priorities: PriorityRules;
@@ -24,6 +32,7 @@ export interface SharingRules {
   readonly throttle: ThrottleRules;
   /** MAX_CONCURRENT_DOWNLOADS; 0: no limit. */
   readonly downloads: number;
+  readonly dedicated: DedicatedRules;
 }
 
 export const SHARING_RULES: SharingRules = {
@@ -34,6 +43,7 @@ export const SHARING_RULES: SharingRules = {
   limits: NO_LIMITS,
   throttle: NO_THROTTLE,
   downloads: 0,
+  dedicated: { fifo: true, keepSeconds: 0 },
 };
 
 type Sharing = {
@@ -84,6 +94,10 @@ export function sharingRules(settings: Sharing): SharingRules {
       uploads: settings['pool.max_concurrent_uploads'],
     },
     downloads: settings['pool.max_concurrent_downloads'],
+    dedicated: {
+      fifo: settings['pool.dedicated_scheduler_use_fifo'],
+      keepSeconds: settings['pool.unused_claim_timeout'],
+    },
   };
 }
 

@@ -91,6 +91,7 @@ export class CentralManagerHearing {
       case 'slot': {
         const { state, activity, enteredState, enteredActivity } = message;
         attempt.slot = { state, activity, enteredState, enteredActivity };
+        if (attempt.node) this.#table.report(attempt);
         return;
       }
       case 'ended':
@@ -180,6 +181,7 @@ export class CentralManagerHearing {
         if (finding.phase !== undefined) this.#table.move(attempt, finding.phase);
         else if (attempt.isAwaited) this.#table.report(attempt);
         delete attempt.isAwaited;
+        if (attempt.node) this.#table.gangs.back(attempt);
         // A worker does not remember who followed, and what was on its way when the connection broke is lost.
         this.askToFollow(attempt);
         if (attempt.cancelling)

@@ -9,13 +9,8 @@ import { freeNow, type HeldClaim, takesMore, type Worker } from '../collector.ts
 import type { Offer } from '../negotiator.ts';
 import { isOver } from '../preempting.ts';
 import type { Reserved, Wish } from './dedicated.ts';
+import { byAge, byTurns, ownerOf, type Ready } from './service-order.ts';
 import { type Busy, type Hold, type Machine, type Part, spare } from './machines.ts';
-
-/** A parallel job whose attempts are all there. */
-export interface Ready {
-  readonly gang: string;
-  readonly parts: readonly Attempt[];
-}
 
 /** The pool as the dedicated scheduler sees it, and what it can do there. */
 export class DedicatedView {
@@ -64,22 +59,22 @@ export class DedicatedView {
     return isOver(attempt, worker, Math.floor(now), new Matchmaker({ now: Math.floor(now) }));
   }
 
-  /** In the order in which they are served: by priority of the user who is the first to ask, or by age. */
+  /** In the order in which they are served. */
   wishes(ready: readonly Ready[]): Wish[] {
-    return ready
-      .map((one) => ({ one, first: one.parts[0] }))
-      .sort((a, b) => before(a.first, b.first))
-      .map(({ one }) => this.#wish(one));
+    const { priorities, sharing } = this.#table;
+    const order = sharing.rules.dedicated.fifo ? byAge(ready) : byTurns(ready, priorities);
+    return order.map((one) => this.#wish(one));
   }
 
-  #wish({ gang, parts }: Ready): Wish {
+  #wish(one: Ready): Wish {
+    const { gang, parts } = one;
     const longest = parts.map((part) => {
       const kind = this.#table.autoclusters.of(part.request);
       return longestOf(kind, part) ?? Number.POSITIVE_INFINITY;
     });
     return {
       id: gang,
-      owner: parts[0]?.request.owner ?? '',
+      owner: ownerOf(one),
       parts: parts.map((part) => this.partOf(part)),
       seconds: Math.max(...longest),
       oneGroup: parts.some(({ request }) => request.gang?.oneGroup === true),
@@ -144,9 +139,4 @@ export class DedicatedView {
   #attempt(key: AttemptKey | undefined): Attempt | undefined {
     return key === undefined ? undefined : this.#table.attempts.get(key);
   }
-}
-
-function before(a: Attempt | undefined, b: Attempt | undefined): number {
-  if (!a || !b) return 0;
-  return b.request.prio - a.request.prio || a.submitted - b.submitted || a.order - b.order;
 }

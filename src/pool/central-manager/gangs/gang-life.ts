@@ -85,7 +85,10 @@ function whileStarted({ nodes, since, cancelled, waitsForAll }: GangView): Step 
   for (const { number, is, how, why } of nodes) {
     if (is !== 'over') continue;
     if (how === undefined) return bySite(`node ${number} did not start: ${why ?? 'it was lost'}`);
-    if (how.kind === 'by-site') return { do: 'end', how: { ...how, message: `node ${number}: ${how.message}` } };
+    if (how.kind !== 'by-site') continue;
+    // As when its worker dies: unlike a plain job's, its start is repeated anyway when another node is lost.
+    const cause = how.cause === 'vanished' ? 'node-fail' : how.cause;
+    return { do: 'end', how: { ...how, cause, message: `node ${number}: ${how.message}` } };
   }
   const waiting = nodes.filter(({ is }) => is === 'coming' || is === 'ready').map(({ number }) => number);
   if (waiting.length > 0 && since > MEET_SECONDS)

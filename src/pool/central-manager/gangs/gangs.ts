@@ -6,10 +6,13 @@ import { crashPoint } from '../../../util/crash-point.ts';
 import type { Attempt } from '../attempts.ts';
 import type { CentralManagerTable } from '../central-manager-state.ts';
 import type { Worker } from '../collector.ts';
+import type { Size } from '../../wire/wire.ts';
 import type { Offer } from '../negotiator.ts';
 import type { GrantedNode } from '../central-manager-journal.ts';
 import type { Hold, Seat } from './machines.ts';
 import { DedicatedView } from './dedicated-view.ts';
+import { KeptClaims } from './kept-claims.ts';
+import { ownerOf, type Ready } from './service-order.ts';
 import { plan, type Told } from './dedicated.ts';
 import { stepOf } from './gang-life.ts';
 import { gangOf, grantNodes, inOrder, nodesOf, releaseNodes } from './nodes.ts';
@@ -28,6 +31,7 @@ export class Gangs {
   /** Until when a parallel job that did not come together waits, by the monotonic clock. */
   readonly #resting = new Map<string, number>();
   readonly #changed = new Set<Round>();
+  readonly #kept = new KeptClaims();
   /** What the last plan held of the machines, and what it says about those that wait. */
   holds: readonly Hold[] = [];
   told: ReadonlyMap<string, Told> = new Map();
@@ -69,7 +73,21 @@ export class Gangs {
 
   /** Whether parallel jobs wait, or machines are set aside. */
   get hasWork(): boolean {
-    return this.#waiting.size > 0 || this.holds.length > 0 || this.#table.reservations.size > 0;
+    const { reservations } = this.#table;
+    return this.#waiting.size + this.holds.length + reservations.size + this.#kept.size > 0;
+  }
+
+  /** The owners of parallel jobs that wait. */
+  owners(): Iterable<string> {
+    return new Set(this.#ready().map((one) => ownerOf(one)));
+  }
+
+  /** A node has ended: as in HTCondor, its slot is kept for a while if its machine names a dedicated scheduler. */
+  left(worker: Worker, size: Size): void {
+    const { sharing, ports } = this.#table;
+    const { keepSeconds } = sharing.rules.dedicated;
+    if (keepSeconds === 0 || worker.texts['DedicatedScheduler'] == null) return;
+    this.#kept.keep(worker.instance, size, ports.clock() / 1000 + keepSeconds);
   }
 
   /** What the last plan leaves of these offers for jobs that run for so many seconds at the most. */
@@ -84,22 +102,23 @@ export class Gangs {
 
   /** One cycle of the dedicated scheduler. */
   schedule(): void {
-    const ready = [...this.#waiting].flatMap(([gang, some]) => {
+    const ready = this.#ready();
+    // What is claimed already comes first.
+    const first = (id: string) => (this.#kept.has(id) ? 0 : 1);
+    const machines = this.#view.machines().sort((a, b) => first(a.id) - first(b.id));
+    const byId = new Map(ready.map((one) => [one.gang, one.parts]));
+    const { starts, holds, told, vacate } = plan(this.#view.wishes(ready), machines, this.#view.reserved());
+    this.told = told;
+    for (const { id, seats } of starts) this.#grant(id, byId.get(id) ?? [], seats);
+    this.holds = [...holds, ...this.#kept.holds(this.#table.ports.clock() / 1000, holds)];
+    for (const { claim, machine } of vacate) this.#view.vacate(machine, claim);
+  }
+
+  #ready(): Ready[] {
+    return [...this.#waiting].flatMap(([gang, some]) => {
       const parts = inOrder([...some]);
       return this.#isWhole(gang, parts) ? [{ gang, parts }] : [];
     });
-    if (ready.length === 0 && this.#table.reservations.size === 0) {
-      this.holds = [];
-      this.told = new Map();
-      return;
-    }
-    const machines = this.#view.machines();
-    const byId = new Map(ready.map((one) => [one.gang, one.parts]));
-    const { starts, holds, told, vacate } = plan(this.#view.wishes(ready), machines, this.#view.reserved());
-    this.holds = holds;
-    this.told = told;
-    for (const { id, seats } of starts) this.#grant(id, byId.get(id) ?? [], seats);
-    for (const { claim, machine } of vacate) this.#view.vacate(machine, claim);
   }
 
   #isWhole(gang: string, parts: readonly Attempt[]): boolean {
@@ -131,6 +150,8 @@ export class Gangs {
       const { kind, claim: id, key } = node;
       if (!worker || !kind || id === undefined) continue;
       collector.claim(worker, { id, kind, size: kind.size, key, behind: new Set(), dedicated: true });
+      node.toldStill = false;
+      this.#kept.use(worker.instance, kind.size.cpus);
       priorities.use(kind.owner, kind.size.cpus);
       sharing.starts(node);
     }
@@ -176,6 +197,23 @@ export class Gangs {
       for (const node of nodesIn(round)) this.#stop(node, 'vacate', message);
     this.#changed.add(round);
     this.#table.settle();
+  }
+
+  /** The user wants a running job suspended, or to go on: all its nodes, also those of the other jobs of its cluster. */
+  order(node: Attempt, t: 'suspend' | 'resume' | 'checkpoint'): void {
+    const round = this.#rounds.get(gangOf(node.key));
+    if (round?.phase !== 'started' || t === 'checkpoint') return;
+    const is = t === 'suspend';
+    for (const part of round.parts) part.still = is;
+    this.#table.ports.journal.add({ r: 'still', keys: round.parts.map(({ key }) => key), is });
+    this.#changed.add(round);
+  }
+
+  /** A node's worker has come back: what it was told last may be lost, and it says again what its owner wants. */
+  back(node: Attempt): void {
+    delete node.toldStill;
+    delete node.slot;
+    this.changed(node);
   }
 
   /** The nodes of these attempts are not needed any more: their results are home. */
@@ -229,6 +267,7 @@ export class Gangs {
     const nodes = nodesIn(round);
     if (round.phase === 'ending') for (const node of nodes) this.#stop(node, 'remove', 'its job has ended');
     if (round.phase !== 'started' || nodes.some(({ phase }) => phase === 'granted')) return;
+    this.#keepTogether(round, nodes);
     const is = nodes.some(({ phase }) => phase === 'suspended') ? 'suspended' : 'running';
     const startedAt = Math.min(...nodes.flatMap((node) => node.startedAt ?? []));
     for (const part of round.parts) {
@@ -237,6 +276,17 @@ export class Gangs {
       part.host = nodesOf(part)[0]?.host ?? '';
       if (Number.isFinite(startedAt)) part.startedAt = startedAt;
       this.#table.report(part);
+    }
+  }
+
+  /** Suspends all nodes while the user, or the owner of one node's machine, wants that. */
+  #keepTogether({ parts }: Round, nodes: readonly Attempt[]): void {
+    const live = nodes.filter(({ phase }) => phase === 'running' || phase === 'suspended');
+    const still = parts.some((part) => part.still === true) || live.some(({ slot }) => slot?.activity === 'Suspended');
+    for (const node of live) {
+      if (node.toldStill === still || node.worker === undefined) continue;
+      node.toldStill = still;
+      this.#table.send(node.worker, { t: still ? 'suspend' : 'resume', key: node.key });
     }
   }
 

@@ -1,5 +1,6 @@
 import { attemptOfNode, type AttemptKey, nodeKey, parseAttemptKey } from '../../../job/ids.ts';
 import { readString } from '../../../job/values.ts';
+import type { InputFile } from '../../../site/contract.ts';
 import { withNode } from '../../../job/parallel-node.ts';
 import type { Attempt } from '../attempts.ts';
 import type { GrantedNode } from '../central-manager-journal.ts';
@@ -64,6 +65,7 @@ export function releaseNodes(attempts: Map<AttemptKey, Attempt>, keys: readonly 
     delete part.nodes;
     delete part.gone;
     delete part.decided;
+    delete part.still;
     delete part.host;
     delete part.startedAt;
     delete part.isAwaited;
@@ -79,7 +81,8 @@ function nodeRequest(request: AttemptRequest, number: number, all: number): Atte
   for (const name in ad) own[name] = withNode(ad[name] ?? '', number);
   own['Node'] = String(number);
   const seen = { ...others, key, ad: own };
-  if ('base' in spec) return { ...seen, spec };
+  const inputs = spec.inputs && ofNode(spec.inputs, number);
+  if ('base' in spec) return { ...seen, spec: { ...spec, ...(inputs && { inputs }) } };
   const env: Record<string, string> = {};
   for (const name in spec.env) env[name] = withNode(spec.env[name] ?? '', number);
   env['_CONDOR_PROCNO'] = String(number);
@@ -87,5 +90,14 @@ function nodeRequest(request: AttemptRequest, number: number, all: number): Atte
   // HTCondor's scripts leave the addresses of nodes there, by condor_chirp.
   env['_CONDOR_REMOTE_SPOOL_DIR'] = readString({ get: (name) => ad[name] ?? undefined }, 'Iwd') ?? '';
   const args = spec.args.map((word) => withNode(word, number));
-  return { ...seen, spec: { ...spec, args, env } };
+  return { ...seen, spec: { ...spec, args, env, inputs: inputs ?? [] } };
+}
+
+/** The inputs of one node. What is only for some takes precedence over what all get under the same name. */
+function ofNode(inputs: readonly InputFile[], number: number): InputFile[] {
+  const found = new Map<string, InputFile>();
+  for (const { nodes, ...input } of inputs) {
+    if (nodes === undefined || nodes.includes(number)) found.set(input.name, input);
+  }
+  return [...found.values()];
 }
