@@ -4,7 +4,7 @@ import { atLeastOne, bytes, clockSeconds, commaList, count, indices } from './va
 
 const OPTIONS: readonly Option[] = [
   { names: '-N', value: 'needed', fate: 'done', becomes: 'batch_name', take: (w, v) => void (w.name = v) },
-  { names: '-l', value: 'needed', fate: 'done', becomes: 'walltime: batch_runtime; nodes, select, ncpus, ppn, mpiprocs: request_cpus, and machine_count and ranks_per_node for several nodes at a site that is not PBS; mem, pmem, vmem: request_memory; ngpus, gpus: request_gpus; others as a word for the site', take: resources },
+  { names: '-l', value: 'needed', fate: 'done', becomes: 'walltime: batch_runtime; nodes, select, ncpus, ppn, mpiprocs: request_cpus, and machine_count and ranks_per_node for several nodes where it is not a PBS site; mem, pmem, vmem: request_memory; ngpus, gpus: request_gpus; others as a word for the site', take: resources },
   { names: '-q', value: 'needed', fate: 'done', becomes: 'batch_queue at a PBS site; if a site has this name, the site', take: (w, v) => void (w.queue = v) },
   { names: '-A -P', value: 'needed', fate: 'done', becomes: 'batch_project at a site of the same system; elsewhere it is only shown', take: (w, v) => void (w.project = v) },
   { names: '-J -t', value: 'needed', fate: 'done', becomes: 'one job for each index; %N: max_materialize', take: (w, v) => void (w.array = indices(v)) },

@@ -11,7 +11,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-t --time', value: 'needed', fate: 'done', becomes: 'batch_runtime; in the pool a job that runs longer is stopped and held', take: time },
   { names: '-n --ntasks', value: 'needed', fate: 'done', becomes: 'at a Slurm site its own word; elsewhere request_cpus, times the cores of a task', take: (w, v) => void (w.tasks = atLeastOne(v)) },
   { names: '-c --cpus-per-task', value: 'needed', fate: 'done', becomes: 'request_cpus', take: (w, v) => void (w.cpusPerTask = atLeastOne(v)) },
-  { names: '-N --nodes', value: 'needed', fate: 'done', becomes: 'more than one: at a Slurm site its own word; at other sites machine_count, with ranks_per_node for the tasks; in the pool refused', take: nodes },
+  { names: '-N --nodes', value: 'needed', fate: 'done', becomes: 'more than one: at a Slurm site its own word; elsewhere machine_count, with ranks_per_node for the tasks', take: nodes },
   { names: '--ntasks-per-node --tasks-per-node', value: 'needed', fate: 'done', becomes: 'as --ntasks, for each node', take: (w, v) => void (w.tasksPerNode = atLeastOne(v)) },
   { names: '--mem', value: 'needed', fate: 'done', becomes: 'request_memory', take: memory('node') },
   { names: '--mem-per-cpu', value: 'needed', fate: 'done', becomes: 'request_memory, times the cores', take: memory('cpu') },

@@ -82,7 +82,6 @@ describe('a script', () => {
     expect(translate(given, site('slurm')).warnings).toEqual([]);
     // The environment of this machine means nothing there.
     expect(lines(given, site('slurm')).some((line) => line.startsWith('getenv'))).toBe(false);
-    expect(() => translate(given)).toThrow(/asks for 2 nodes/);
   });
 
   it('with a queue that the pool does not have says so, and knows what it depends on', () => {
@@ -110,6 +109,28 @@ describe('a script', () => {
     expect(['machine_count', 'ranks_per_node', 'request_cpus', 'request_memory', 'request_gpus'].map(amount)).toEqual(
       wanted,
     );
+  });
+
+  it('of several nodes is a parallel job of the pool, where it starts once, on files that all nodes share', () => {
+    const made = lines('#!/bin/sh\n#SBATCH -N 2 --ntasks-per-node=4 -c 2\n');
+    expect(made).toEqual(
+      expect.arrayContaining([
+        'universe = parallel',
+        'should_transfer_files = NO',
+        'executable = /bin/sh',
+        'machine_count = 2',
+        'ranks_per_node = 4',
+        'request_cpus = 8',
+      ]),
+    );
+    const environment = made.find((line) => line.startsWith('environment')) ?? '';
+    for (const one of [
+      'SLURM_NNODES=2',
+      'SLURM_NTASKS=8',
+      'SLURM_TASKS_PER_NODE=4(x2)',
+      'SLURM_JOB_NODELIST=node[0-1]',
+    ])
+      expect(environment).toContain(one);
   });
 
   it.each([
