@@ -1,4 +1,4 @@
-import { BadValue, type Dialect, type Option, type Wishes, type Written } from './model.ts';
+import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
 import { setVariable } from './slurm.ts';
 import { atLeastOne, bytes, clockSeconds, commaList, count, indices } from './values.ts';
 
@@ -124,8 +124,9 @@ function join(wishes: Wishes, value: string): void {
 }
 
 /** `a`: aborted, `b`: begins, `e`: ends. */
-function mail(wishes: Wishes, value: string): void {
+function mail(wishes: Wishes, value: string, written: Written): void {
   if (!/^[abenpjfs]+$/.test(value)) throw new BadValue(`'${value}' is not made of a, b, e and n`);
+  if (value.includes('b')) noMailAtBegin(wishes, 'b', written);
   if (value.includes('e')) wishes.mail = value.includes('a') ? 'always' : 'end';
   else wishes.mail = /[af]/.test(value) ? 'error' : 'never';
 }

@@ -1,4 +1,4 @@
-import { BadValue, type Dialect, type Option, type Wishes, type Written } from './model.ts';
+import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
 import { atLeastOne, bytes, commaList, count, indices, slurmSeconds, VARIABLE } from './values.ts';
 
 /** Passed on as written to a Slurm site, and a warning elsewhere. */
@@ -133,12 +133,13 @@ const MAIL: Readonly<Record<string, NonNullable<Wishes['mail']>>> = {
   ALL: 'always',
 };
 
-function mailType(wishes: Wishes, value: string): void {
+function mailType(wishes: Wishes, value: string, written: Written): void {
   const seen = new Set(commaList(value).map((one) => one.toUpperCase()));
   const known = [...seen].map(
     (one) => MAIL[one] ?? (/^(BEGIN|STAGE_OUT|ARRAY_TASKS|TIME_LIMIT_\d+)$/.test(one) ? '' : undefined),
   );
   if (known.includes(undefined)) throw new BadValue(`'${value}' is not a kind of mail`);
+  if (seen.has('BEGIN')) noMailAtBegin(wishes, 'BEGIN', written);
   const wants = new Set(known.filter((one) => one !== ''));
   if (wants.has('always') || (wants.has('end') && wants.has('error'))) wishes.mail = 'always';
   else if (wants.has('end')) wishes.mail = 'end';

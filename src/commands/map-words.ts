@@ -54,7 +54,7 @@ export class MapCommandLine {
     const pieces = split(command, style);
     // Without a placeholder, the inputs follow the command.
     this.#pieces =
-      style.size === 0 || pieces.some((piece) => typeof piece !== 'string' && !isNumber(piece.what))
+      style.size === 0 || pieces.some((piece) => typeof piece !== 'string')
         ? pieces
         : [...pieces, ' ', { written: '{}', list: undefined, what: '', optional: false }];
   }

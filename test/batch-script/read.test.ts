@@ -143,6 +143,18 @@ describe('a script', () => {
   it('of tasks that its nodes cannot share evenly is refused at a site of another system', () =>
     expect(() => translate('#!/bin/sh\n#SBATCH -N 2 -n 5\n', site('pbs'))).toThrow(/5 tasks on 2 nodes/));
 
+  it.each([
+    ['#SBATCH --mail-type=BEGIN,END', 'BEGIN of --mail-type=BEGIN,END'],
+    ['#PBS -m abe', 'b of -m abe'],
+    ['#$ -m bea', 'b of -m bea'],
+    ['#BSUB -B', '-B'],
+  ])('that wants mail when a job begins is told that there is none: %s', (line, what) => {
+    const { warnings } = translate(`#!/bin/sh\n${line}\n`);
+    expect(warnings.map(({ line: at, message }) => `${at}: ${message}`)).toContain(
+      `2: ${what} has no effect: there is no mail when a job begins.`,
+    );
+  });
+
   it('has one warning, with its line, for each option that means nothing where it runs', () => {
     const { warnings } = translate('#!/bin/sh\n\n#SBATCH --qos=high\n#SBATCH --requeue\n#PBS -l mem=1gb\n');
     expect(warnings.map(({ line, message }) => `${line}: ${message.slice(0, 30)}`)).toEqual([

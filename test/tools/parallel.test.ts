@@ -88,6 +88,7 @@ MAP -k -X -j2 echo ::: a b c
 MAP -k -m -j1 echo 'x{}y' ::: a b c
 MAP -k -X -j1 echo < in
 MAP -k -j1 'echo {%} {#}' ::: a b c
+MAP -k 'echo {#}' ::: a b c
 MAP -j2 'sleep 0.3; echo {%}' ::: a b c d | sort
 MAP -k -j+0 'echo {}' ::: a
 MAP -k -j100% 'echo {}' ::: a
