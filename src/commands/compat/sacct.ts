@@ -76,7 +76,7 @@ function formatBy({ values }: Given): Parameters<typeof columnsOf>[0] {
 function unitBy(text: string | undefined): Unit | undefined {
   if (text === undefined) return undefined;
   const unit = (['K', 'M', 'G', 'T', 'P'] as const).find((one) => one === text.toUpperCase());
-  if (unit === undefined) throw new Refused(`Invalid units type (${text})`, 1, 'fatal');
+  if (unit === undefined) throw new Refused(`Invalid unit type '${text}'. Possible options are 'KMGTP'`);
   return unit;
 }
 

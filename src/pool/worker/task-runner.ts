@@ -123,7 +123,7 @@ export class TaskRunner implements Runner {
   }
 
   /** Records a task, which belongs to this task runner from now on. `name`: of its slot. Throws if the disk is full. */
-  give({ key, claim, size, lease, spec }: AttemptRecord, name: string | undefined): TaskRunnerSlot {
+  give({ key, claim, size, lease, spec }: AttemptRecord, name?: string): TaskRunnerSlot {
     const n = this.#count++;
     const file = this.#files.pop() ?? this.#most++;
     const gone = this.#gone;
