@@ -87,7 +87,7 @@ export const MAP_FLAGS = {
   plus: Flags.boolean({
     summary: 'Also {..} {...} {/..} {/...} (without more suffixes), {+/} {+.} {+..} {+...} (what those remove), {##}.',
   }),
-  nice: Flags.integer({ helpValue: '<n>', summary: 'Run the tasks with this niceness.' }),
+  nice: Flags.integer({ helpValue: '<n>', exclusive: ['pipe'], summary: 'Run the tasks with this niceness.' }),
   'arg-file': Flags.string({
     char: 'a',
     multiple: true,
