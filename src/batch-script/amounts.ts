@@ -57,11 +57,10 @@ function requests({ diskBytes }: Wishes, to: Destination, { cpus, memory, gpus }
   ];
 }
 
-/** A parallel job for a site of another system, which gives equal machines. */
+/** A parallel job in the pool, or for a site of another system: the machines are equal. */
 function severalNodes(wishes: Wishes, nodes: number, to: Destination, system: System | undefined): Amount {
-  if (to.kind === 'pool') throw refused(`The script asks for ${nodes} nodes, and a job of the pool has one.`);
-  if (wishes.unequalNodes)
-    throw refused(`The script asks for ${nodes} nodes that differ, and site ${to.name} (${to.batch}) gets equal ones.`);
+  const where = to.kind === 'pool' ? 'the pool gives' : `site ${to.name} (${to.batch}) gets`;
+  if (wishes.unequalNodes) throw refused(`The script asks for ${nodes} nodes that differ, and ${where} equal ones.`);
   const perTask = wishes.cpusPerTask ?? 1;
   const tasks = wishes.tasksPerNode ?? Math.ceil((wishes.tasks ?? nodes) / nodes);
   if (wishes.tasks !== undefined && wishes.tasks !== tasks * nodes)

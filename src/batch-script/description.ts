@@ -78,10 +78,13 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     home: literal(by.home),
   };
   const place = startOf(script, wanted);
-  const odd = wanted.args.some((arg) => LINE_END.test(arg));
+  const gang = to.kind === 'pool' && (wishes.nodes ?? 1) > 1;
+  const args = gang ? ['-c', AT_FIRST_NODE, wanted.executable, ...wanted.args] : wanted.args;
+  const odd = args.some((arg) => LINE_END.test(arg));
   const lines = [
-    `executable = ${literal(wanted.executable)}`,
-    ...(wanted.args.length === 0 || odd ? [] : [`arguments = ${v2(printArgsV2(wanted.args))}`]),
+    `executable = ${gang ? '/bin/sh' : literal(wanted.executable)}`,
+    ...(args.length === 0 || odd ? [] : [`arguments = ${v2(printArgsV2(args))}`]),
+    ...(gang ? ['universe = parallel', 'should_transfer_files = NO'] : []),
     ...(to.kind === 'pool' ? [] : ['universe = grid', `grid_resource = batch ${to.batch} ${to.name}`]),
     ...(to.kind === 'site' && to.shared ? ['should_transfer_files = NO'] : []),
     `initialdir = ${literal(place)}`,
@@ -102,13 +105,16 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     ...(wishes.array === undefined ? [] : indexRows(wishes.array)),
     queueStatement(wishes.array),
   ];
-  const attributes = odd ? { Arguments: quoted(printArgsV2(wanted.args)) } : {};
+  const attributes = odd ? { Arguments: quoted(printArgsV2(args)) } : {};
   return {
     text: `${lines.join('\n')}\n`,
     attributes,
     warnings: [...script.warnings, ...warningsOf(script, native, to)],
   };
 }
+
+/** How a shell at each node of a parallel job becomes a script of several nodes; `$0` is the script. */
+const AT_FIRST_NODE = 'exec "$GRYPHUS_LAUNCHERS/batchscript" "$0" "$@"';
 
 /** What the systems write for the index of a job that has none. */
 const NO_INDEX: Readonly<Record<System, string>> = { slurm: '4294967294', pbs: '', sge: 'undefined', lsf: '0' };

@@ -74,6 +74,11 @@ export function noWishes(environment: Wishes['environment']): Wishes {
   return { environment, variables: new Map(), taken: new Set(), siteWords: [], siteOnly: [], without: [] };
 }
 
+/** `word`: what asks for mail when a job begins. */
+export function noMailAtBegin(wishes: Wishes, word: string, { option, line }: Written): void {
+  wishes.without.push({ option: `${word} of ${option}`, line, why: 'there is no mail when a job begins' });
+}
+
 /** An option's value that cannot be read: one phrase. */
 export class BadValue extends Error {}
 

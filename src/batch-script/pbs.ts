@@ -1,10 +1,10 @@
-import { BadValue, type Dialect, type Option, type Wishes, type Written } from './model.ts';
+import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
 import { setVariable } from './slurm.ts';
 import { atLeastOne, bytes, clockSeconds, commaList, count, indices } from './values.ts';
 
 const OPTIONS: readonly Option[] = [
   { names: '-N', value: 'needed', fate: 'done', becomes: 'batch_name', take: (w, v) => void (w.name = v) },
-  { names: '-l', value: 'needed', fate: 'done', becomes: 'walltime: batch_runtime; nodes, select, ncpus, ppn, mpiprocs: request_cpus, and machine_count and ranks_per_node for several nodes at a site that is not PBS; mem, pmem, vmem: request_memory; ngpus, gpus: request_gpus; others as a word for the site', take: resources },
+  { names: '-l', value: 'needed', fate: 'done', becomes: 'walltime: batch_runtime; nodes, select, ncpus, ppn, mpiprocs: request_cpus, and machine_count and ranks_per_node for several nodes where it is not a PBS site; mem, pmem, vmem: request_memory; ngpus, gpus: request_gpus; others as a word for the site', take: resources },
   { names: '-q', value: 'needed', fate: 'done', becomes: 'batch_queue at a PBS site; if a site has this name, the site', take: (w, v) => void (w.queue = v) },
   { names: '-A -P', value: 'needed', fate: 'done', becomes: 'batch_project at a site of the same system; elsewhere it is only shown', take: (w, v) => void (w.project = v) },
   { names: '-J -t', value: 'needed', fate: 'done', becomes: 'one job for each index; %N: max_materialize', take: (w, v) => void (w.array = indices(v)) },
@@ -124,8 +124,9 @@ function join(wishes: Wishes, value: string): void {
 }
 
 /** `a`: aborted, `b`: begins, `e`: ends. */
-function mail(wishes: Wishes, value: string): void {
+function mail(wishes: Wishes, value: string, written: Written): void {
   if (!/^[abenpjfs]+$/.test(value)) throw new BadValue(`'${value}' is not made of a, b, e and n`);
+  if (value.includes('b')) noMailAtBegin(wishes, 'b', written);
   if (value.includes('e')) wishes.mail = value.includes('a') ? 'always' : 'end';
   else wishes.mail = /[af]/.test(value) ? 'error' : 'never';
 }

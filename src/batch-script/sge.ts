@@ -1,4 +1,4 @@
-import { BadValue, type Dialect, type Option, type Wishes, type Written } from './model.ts';
+import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
 import { priority } from './pbs.ts';
 import { setVariable } from './slurm.ts';
 import { atLeastOne, clockSeconds, commaList, count, indices, sgeBytes } from './values.ts';
@@ -97,8 +97,9 @@ function dependency(kind: string, list: string): string {
     .join(',');
 }
 
-function mail(wishes: Wishes, value: string): void {
+function mail(wishes: Wishes, value: string, written: Written): void {
   if (!/^[beasn]+$/.test(value.replaceAll(',', ''))) throw new BadValue(`'${value}' is not made of b, e, a, s and n`);
+  if (value.includes('b')) noMailAtBegin(wishes, 'b', written);
   if (value.includes('e')) wishes.mail = value.includes('a') ? 'always' : 'end';
   else wishes.mail = value.includes('a') ? 'error' : 'never';
 }

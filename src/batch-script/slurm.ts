@@ -1,4 +1,4 @@
-import { BadValue, type Dialect, type Option, type Wishes, type Written } from './model.ts';
+import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
 import { atLeastOne, bytes, commaList, count, indices, slurmSeconds, VARIABLE } from './values.ts';
 
 /** Passed on as written to a Slurm site, and a warning elsewhere. */
@@ -11,7 +11,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-t --time', value: 'needed', fate: 'done', becomes: 'batch_runtime; in the pool a job that runs longer is stopped and held', take: time },
   { names: '-n --ntasks', value: 'needed', fate: 'done', becomes: 'at a Slurm site its own word; elsewhere request_cpus, times the cores of a task', take: (w, v) => void (w.tasks = atLeastOne(v)) },
   { names: '-c --cpus-per-task', value: 'needed', fate: 'done', becomes: 'request_cpus', take: (w, v) => void (w.cpusPerTask = atLeastOne(v)) },
-  { names: '-N --nodes', value: 'needed', fate: 'done', becomes: 'more than one: at a Slurm site its own word; at other sites machine_count, with ranks_per_node for the tasks; in the pool refused', take: nodes },
+  { names: '-N --nodes', value: 'needed', fate: 'done', becomes: 'more than one: at a Slurm site its own word; elsewhere machine_count, with ranks_per_node for the tasks', take: nodes },
   { names: '--ntasks-per-node --tasks-per-node', value: 'needed', fate: 'done', becomes: 'as --ntasks, for each node', take: (w, v) => void (w.tasksPerNode = atLeastOne(v)) },
   { names: '--mem', value: 'needed', fate: 'done', becomes: 'request_memory', take: memory('node') },
   { names: '--mem-per-cpu', value: 'needed', fate: 'done', becomes: 'request_memory, times the cores', take: memory('cpu') },
@@ -133,12 +133,13 @@ const MAIL: Readonly<Record<string, NonNullable<Wishes['mail']>>> = {
   ALL: 'always',
 };
 
-function mailType(wishes: Wishes, value: string): void {
+function mailType(wishes: Wishes, value: string, written: Written): void {
   const seen = new Set(commaList(value).map((one) => one.toUpperCase()));
   const known = [...seen].map(
     (one) => MAIL[one] ?? (/^(BEGIN|STAGE_OUT|ARRAY_TASKS|TIME_LIMIT_\d+)$/.test(one) ? '' : undefined),
   );
   if (known.includes(undefined)) throw new BadValue(`'${value}' is not a kind of mail`);
+  if (seen.has('BEGIN')) noMailAtBegin(wishes, 'BEGIN', written);
   const wants = new Set(known.filter((one) => one !== ''));
   if (wants.has('always') || (wants.has('end') && wants.has('error'))) wishes.mail = 'always';
   else if (wants.has('end')) wishes.mail = 'end';

@@ -42,6 +42,11 @@ const last = (array: ArrayIndices) =>
   Math.max(...array.ranges.map((one) => one.from + Math.floor((one.to - one.from) / one.step) * one.step));
 const step = (array: ArrayIndices) => (array.ranges.length === 1 ? (array.ranges[0]?.step ?? 1) : 1);
 const howMany = (array: ArrayIndices) => allIndices(array).length;
+/** `2(x4)`: as many at each of 4 nodes. */
+const each = (count: number, { nodes }: VariableFacts) => text(nodes > 1 ? `${count}(x${nodes})` : count);
+/** Names that `gryphus-rsh` understands. */
+const nodeList = ({ to, nodes }: VariableFacts) =>
+  to.kind === 'pool' && nodes > 1 ? text(`node[0-${nodes - 1}]`) : undefined;
 const memoryMb = ({ wishes }: VariableFacts, per: 'node' | 'cpu') =>
   wishes.memory?.per === per ? text(Math.ceil(wishes.memory.bytes / 2 ** 20)) : undefined;
 const tasks = ({ wishes, nodes }: VariableFacts) =>
@@ -62,10 +67,12 @@ export const VARIABLES: Readonly<Record<System, readonly Variable[]>> = {
     ...row('SLURM_CLUSTER_NAME', ({ to }) => text(to.name)),
     ...row('SLURM_NTASKS SLURM_NPROCS', (facts) => text(tasks(facts))),
     ...row('SLURM_NTASKS_PER_NODE', ({ wishes }) => text(wishes.tasksPerNode)),
-    ...row('SLURM_TASKS_PER_NODE', (facts) => text(tasks(facts) ?? 1)),
+    ...row('SLURM_TASKS_PER_NODE', (facts) => each((tasks(facts) ?? facts.nodes) / facts.nodes, facts)),
     ...row('SLURM_CPUS_PER_TASK', ({ wishes }) => text(wishes.cpusPerTask)),
-    ...row('SLURM_CPUS_ON_NODE SLURM_JOB_CPUS_PER_NODE', ({ cpus }) => text(cpus)),
+    ...row('SLURM_CPUS_ON_NODE', ({ cpus }) => text(cpus)),
+    ...row('SLURM_JOB_CPUS_PER_NODE', (facts) => each(facts.cpus, facts)),
     ...row('SLURM_JOB_NUM_NODES SLURM_NNODES', ({ nodes }) => text(nodes)),
+    ...row('SLURM_JOB_NODELIST SLURM_NODELIST', nodeList),
     ...row('SLURM_MEM_PER_NODE', (facts) => memoryMb(facts, 'node')),
     ...row('SLURM_MEM_PER_CPU', (facts) => memoryMb(facts, 'cpu')),
     ...row('SLURM_GPUS', ({ wishes }) => text(wishes.gpusPer === 'job' ? wishes.gpus : undefined)),

@@ -40,13 +40,13 @@ export const MAP_FLAGS = {
   }),
   null: Flags.boolean({ summary: 'Input items are separated by NUL, not by newline (also -0).' }),
   'keep-order': Flags.boolean({ char: 'k', summary: 'Write results in the order of the inputs.' }),
-  jobs: Flags.integer({
+  jobs: Flags.string({
     char: 'j',
     charAliases: ['P'],
     aliases: ['max-procs'],
-    min: 0,
     helpValue: '<n>',
-    summary: 'Run at most this many tasks at once; 0: as many as the pool can.',
+    summary:
+      "Run at most this many tasks at once: 8, 50% of the pool's cores, +2 or -2 of them; 0: as many as the pool can.",
   }),
   colsep: Flags.string({
     char: 'C',
@@ -64,6 +64,30 @@ export const MAP_FLAGS = {
     summary: 'How many inputs of the list each task gets, as {1}, {2} and so on; 0: none.',
   }),
   'max-args': Flags.integer({ char: 'n', min: 1, helpValue: '<n>', summary: 'Same as -N.' }),
+  X: Flags.boolean({
+    char: 'X',
+    exclusive: ['m', 'max-replace-args', 'max-args', 'pipe'],
+    summary: 'Give tasks as many inputs as a command line takes; a word with {} is repeated for each.',
+  }),
+  m: Flags.boolean({
+    char: 'm',
+    exclusive: ['max-replace-args', 'max-args', 'pipe'],
+    summary: 'As -X, where {} is all of the inputs.',
+  }),
+  replace: Flags.string({ char: 'I', helpValue: '<text>', summary: 'What stands for an input instead of {}.' }),
+  quote: Flags.boolean({
+    char: 'q',
+    summary: 'The words of the command are a program and its arguments, not a line for the shell.',
+  }),
+  trim: Flags.option({
+    options: ['n', 'l', 'r', 'lr', 'rl'] as const,
+    helpValue: '<where>',
+    summary: 'Remove blanks from the left (l), the right (r) or both ends (lr) of the inputs.',
+  })(),
+  plus: Flags.boolean({
+    summary: 'Also {..} {...} {/..} {/...} (without more suffixes), {+/} {+.} {+..} {+...} (what those remove), {##}.',
+  }),
+  nice: Flags.integer({ helpValue: '<n>', exclusive: ['pipe'], summary: 'Run the tasks with this niceness.' }),
   'arg-file': Flags.string({
     char: 'a',
     multiple: true,
@@ -118,6 +142,7 @@ export const MAP_FLAGS = {
     summary: 'Time between handing one task to the pool and the next.',
   }),
   bar: Flags.boolean({ summary: 'Show a progress bar at a terminal; all inputs are read first.' }),
+  progress: Flags.boolean({ summary: 'Show at a terminal how many tasks are done.' }),
   eta: Flags.boolean({ summary: 'Show the estimated time left at a terminal; all inputs are read first.' }),
   summary: Flags.boolean({ summary: 'Print the number of tasks and the time at the end.' }),
 };

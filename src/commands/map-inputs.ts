@@ -103,6 +103,40 @@ export async function* grouped(
   if (group.length > 0) yield group;
 }
 
+/** The most characters of a task's inputs on one command line, well below the kernel's limit for an argument. */
+const LINE = 100_000;
+
+/** As many inputs for each task as a line takes, but spread evenly over so many tasks at once, as GNU parallel does. */
+export async function* packed(
+  inputs: AsyncIterable<readonly string[]>,
+  slots: number,
+): AsyncGenerator<readonly string[]> {
+  const all = (await allOf(inputs)).flat();
+  const share = Math.max(1, Math.ceil(all.length / Math.max(1, slots)));
+  let some: string[] = [];
+  let size = 0;
+  for (const input of all) {
+    if (some.length > 0 && (some.length === share || size + input.length > LINE)) {
+      yield some;
+      some = [];
+      size = 0;
+    }
+    some.push(input);
+    size += input.length + 3;
+  }
+  if (some.length > 0) yield some;
+}
+
+const BLANKS = { n: /(?!)/g, l: /^\s+/g, r: /\s+$/g, lr: /^\s+|\s+$/g, rl: /^\s+|\s+$/g } as const;
+
+/** Without the blanks at their ends. */
+export async function* trimmed(
+  inputs: AsyncIterable<readonly string[]>,
+  where: keyof typeof BLANKS,
+): AsyncGenerator<readonly string[]> {
+  for await (const row of inputs) yield row.map((input) => input.replaceAll(BLANKS[where], ''));
+}
+
 type Readers = ReadonlyMap<InputList, AsyncGenerator<readonly string[]>>;
 
 function readers({ lists }: InputWords, options: ReadOptions): Readers {

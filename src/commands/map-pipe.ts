@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { InputWords } from './map-inputs.ts';
+import type { Style } from './map-places.ts';
+import type { Plan } from './map-plan.ts';
 import { MapCommandLine } from './map-words.ts';
 
 interface PipeFlags {
@@ -118,16 +120,12 @@ export class PipeFiles {
   }
 
   /** The program of a task that reads its block, as `plan` has it. */
-  plan(command: string): {
-    executable: string;
-    words: (inputs: readonly string[], number: number) => readonly string[];
-    line: (inputs: readonly string[], number: number) => string;
-  } {
-    const commandLine = new MapCommandLine(command, 0);
-    const line = (inputs: readonly string[], number: number) => commandLine.line(inputs, number);
-    const words = (inputs: readonly string[], number: number) => [
+  plan(command: string, style: Style): Plan {
+    const commandLine = new MapCommandLine(command, { ...style, size: 0 });
+    const line: Plan['line'] = (...of) => commandLine.line(...of);
+    const words: Plan['words'] = (inputs, turn) => [
       '-c',
-      `exec <${shellQuote(this.#of(number))}\n${line(inputs, number)}`,
+      `exec <${shellQuote(this.#of(turn.number))}\n${line(inputs, turn)}`,
     ];
     return { executable: '/bin/sh', words, line };
   }

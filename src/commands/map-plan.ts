@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
-import { MapCommandLine, MapName, unnamed } from './map-words.ts';
+import { shellQuote } from '../util/shell-quote.ts';
+import type { Style } from './map-places.ts';
+import { MapCommandLine, MapName, type Turn, unnamed } from './map-words.ts';
 
 /** Files carried to the tasks and back. */
 export interface Files {
@@ -15,8 +17,7 @@ export interface Files {
 export interface Places {
   /** Those of the header; none without one. */
   readonly names: readonly string[];
-  /** How many inputs a task gets from a list. */
-  readonly size: number;
+  readonly style: Style;
 }
 
 export function filesOf(
@@ -28,7 +29,7 @@ export function filesOf(
   },
   places: Places,
 ): Files {
-  const named = (name: string) => new MapName(unnamed(name, places.names), places.size);
+  const named = (name: string) => new MapName(unnamed(name, places.names), places.style);
   const { input = [], transferfile = [], return: back = [] } = flags;
   const [own, common] = [true, false].map((has) => input.filter((name) => named(name).hasPlaces === has));
   return {
@@ -42,22 +43,34 @@ export function filesOf(
 /** If all words are like this, no shell is needed. */
 const PLAIN = /^[A-Za-z0-9_./:@%+,{}-]+$/;
 
-type Words<T> = (inputs: readonly string[], number: number) => T;
+type Words<T> = (inputs: readonly string[], turn: Turn) => T;
 
 /** The program, and how its arguments are made from the inputs of a task. */
-export function plan(
-  given: string,
-  { names, size }: Places,
-): { executable: string; words: Words<readonly string[]>; line: Words<string> } {
+export interface Plan {
+  readonly executable: string;
+  readonly words: Words<readonly string[]>;
+  /** For a shell, and for people. */
+  readonly line: Words<string>;
+}
+
+/** `nice`: what is added to the niceness of tasks. */
+export function plan(given: string, { names, style }: Places, nice?: number): Plan {
   const command = unnamed(given, names).trim();
   const [program = '', ...rest] = command.split(/[ \t]+/);
   if (program === '') throw new GryphusError('usage', 'The command is empty.');
-  const commandLine = new MapCommandLine(command, size);
-  const line: Words<string> = (inputs, number) => commandLine.line(inputs, number);
-  const path = [program, ...rest].every((word) => PLAIN.test(word)) ? found(program) : undefined;
-  if (path === undefined)
-    return { executable: '/bin/sh', line, words: (inputs, number) => ['-c', line(inputs, number)] };
-  return { executable: path, line, words: (inputs, number) => commandLine.words(inputs, number).slice(1) };
+  const commandLine = new MapCommandLine(command, style);
+  const line: Words<string> = (inputs, turn) => commandLine.line(inputs, turn);
+  const plain = nice === undefined && !style.context && style.whole === undefined && !style.plus;
+  const path = plain && [program, ...rest].every((word) => PLAIN.test(word)) ? found(program) : undefined;
+  if (nice !== undefined) {
+    const kinder: Words<readonly string[]> = (...of) => [
+      '-c',
+      `exec nice -n ${nice} /bin/sh -c ${shellQuote(line(...of))}`,
+    ];
+    return { executable: '/bin/sh', line, words: kinder };
+  }
+  if (path === undefined) return { executable: '/bin/sh', line, words: (...of) => ['-c', line(...of)] };
+  return { executable: path, line, words: (...of) => commandLine.words(...of).slice(1) };
 }
 
 /** Finds a system program, which has the same path on every worker. */

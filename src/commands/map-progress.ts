@@ -10,17 +10,19 @@ export class MapProgress {
   readonly #line = new ProgressLine();
   readonly #bar: boolean;
   readonly #eta: boolean;
+  readonly #asked: boolean;
   readonly #begun = performance.now();
 
-  constructor({ bar, eta }: { readonly bar: boolean; readonly eta: boolean }) {
+  constructor({ bar, eta, progress }: { readonly bar: boolean; readonly eta: boolean; readonly progress: boolean }) {
     this.#bar = bar;
     this.#eta = eta;
+    this.#asked = bar || eta || progress;
   }
 
   /** `total`: of all tasks, if it is known. */
   show(done: number, failed: number, total: number | undefined): void {
     // Without these words, the tasks' own output at the terminal shows how far they are.
-    if (process.stdout.isTTY && !this.#bar && !this.#eta) return;
+    if (process.stdout.isTTY && !this.#asked) return;
     this.#line.show(
       progressText({ done, failed, total, seconds: (performance.now() - this.#begun) / 1000 }, this.#bar, this.#eta),
     );

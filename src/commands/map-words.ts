@@ -1,23 +1,40 @@
 import { GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
+import { isNumber, partOf, type Place, split, type Style } from './map-places.ts';
 
 /** A file name with placeholders like those of a command. */
 export class MapName {
   readonly #pieces: readonly (string | Place)[];
+  readonly #total: number | undefined;
 
-  constructor(name: string, size = 1) {
-    this.#pieces = split(name, size);
+  constructor(name: string, style: Style = ONE) {
+    this.#pieces = split(name, style);
+    this.#total = style.total;
   }
 
   get hasPlaces(): boolean {
     return this.#pieces.some((piece) => typeof piece !== 'string');
   }
 
-  /** The file name for this task; `number`: counts from 1. */
-  of(inputs: readonly string[], number: number): string {
-    return filled(this.#pieces, inputs, number, (text) => text);
+  /** The file name for this task. */
+  of(inputs: readonly string[], turn: Turn): string {
+    return filled(this.#pieces, { inputs, ...turn, total: this.#total }, (text) => text);
   }
 }
+
+/** Numbers of a task, from 1: its own, and that of a place that no other task has while it runs. */
+export interface Turn {
+  readonly number: number;
+  readonly slot: number;
+}
+
+/** What placeholders are filled with. */
+interface Filling extends Turn {
+  readonly inputs: readonly string[];
+  readonly total: number | undefined;
+}
+
+const ONE: Style = { size: 1 };
 
 /** Writes `{name}`, `{name.}` and so on as `{1}`, `{1.}`. */
 export function unnamed(text: string, names: readonly string[]): string {
@@ -30,24 +47,34 @@ export function unnamed(text: string, names: readonly string[]): string {
 /** A command with placeholders for the inputs of a task, in GNU parallel's syntax. */
 export class MapCommandLine {
   readonly #pieces: readonly (string | Place)[];
+  readonly #style: Style;
 
-  /** `size`: how many inputs each task gets from its list; the last one may get fewer. */
-  constructor(command: string, size = 1) {
-    const pieces = split(command, size);
+  constructor(command: string, style: Style = ONE) {
+    this.#style = style;
+    const pieces = split(command, style);
     // Without a placeholder, the inputs follow the command.
     this.#pieces =
-      size === 0 || pieces.some((piece) => typeof piece !== 'string' && piece.what !== '#')
+      style.size === 0 || pieces.some((piece) => typeof piece !== 'string')
         ? pieces
-        : [...pieces, ' ', { list: undefined, what: '', optional: false }];
+        : [...pieces, ' ', { written: '{}', list: undefined, what: '', optional: false }];
   }
 
-  /** The shell command line for this task; `number`: counts from 1. */
-  line(inputs: readonly string[], number: number): string {
-    return filled(this.#pieces, inputs, number, shellQuote);
+  /** The shell command line for this task. */
+  line(inputs: readonly string[], turn: Turn): string {
+    const given = { inputs, ...turn, total: this.#style.total };
+    if (!this.#style.context) return filled(this.#pieces, given, shellQuote);
+    return wordsIn(this.#pieces)
+      .map((word) =>
+        word.some((piece) => typeof piece !== 'string' && piece.list === undefined && !isNumber(piece.what))
+          ? inputs.map((input) => filled(word, { ...given, inputs: [input] }, shellQuote)).join(' ')
+          : filled(word, given, shellQuote),
+      )
+      .join('');
   }
 
   /** Like `line`, for a command whose words a shell would not change. */
-  words(inputs: readonly string[], number: number): string[] {
+  words(inputs: readonly string[], turn: Turn): string[] {
+    const given = { inputs, ...turn, total: this.#style.total };
     const words: string[] = [];
     let word: string | undefined;
     const end = () => {
@@ -55,7 +82,7 @@ export class MapCommandLine {
       word = undefined;
     };
     for (const piece of this.#pieces) {
-      const parts = typeof piece === 'string' ? piece.split(/[ \t]+/) : textsOf(piece, inputs, number);
+      const parts = typeof piece === 'string' ? piece.split(/[ \t]+/) : textsOf(piece, given);
       for (const [i, part] of parts.entries()) {
         if (i > 0) end();
         // Blanks make no word, but an empty input does.
@@ -67,58 +94,43 @@ export class MapCommandLine {
   }
 }
 
-/** What a placeholder stands for: several words, or none. */
-function textsOf({ list, what, optional }: Place, inputs: readonly string[], number: number): string[] {
-  if (what === '#') return [String(number)];
-  if (optional && list !== undefined && inputs[list - 1] === undefined) return [];
-  return (list === undefined ? inputs : [inputOf(inputs, list)]).map(PARTS[what]);
+/** Pieces from blank to blank, where the blanks are pieces too. */
+function wordsIn(pieces: readonly (string | Place)[]): (string | Place)[][] {
+  const words: (string | Place)[][] = [[]];
+  for (const piece of pieces) {
+    if (typeof piece !== 'string') words.at(-1)?.push(piece);
+    else
+      for (const part of piece.split(/(\s+)/)) {
+        if (/^\s+$/.test(part)) words.push([part], []);
+        else words.at(-1)?.push(part);
+      }
+  }
+  return words;
 }
 
-function filled(
-  pieces: readonly (string | Place)[],
-  inputs: readonly string[],
-  number: number,
-  quote: (text: string) => string,
-): string {
+/** What a placeholder stands for: several words, or none. */
+function textsOf({ list, what, optional }: Place, { inputs, number, slot, total }: Filling): string[] {
+  if (isNumber(what)) return [String({ '#': number, '%': slot, '##': total ?? 0 }[what])];
+  if (optional && list !== undefined && inputs[list - 1] === undefined) return [];
+  return (list === undefined ? inputs : [inputOf(inputs, list)]).map((input) => partOf(what, input));
+}
+
+function filled(pieces: readonly (string | Place)[], given: Filling, quote: (text: string) => string): string {
   return pieces
-    .map((piece) => (typeof piece === 'string' ? piece : textsOf(piece, inputs, number).map(quote).join(' ')))
+    .map((piece) => (typeof piece === 'string' ? piece : textsOf(piece, given).map(quote).join(' ')))
     .join('');
 }
 
-type What = '' | '.' | '/' | '//' | '/.' | '#';
-
-/** `list`: counts from 1; `undefined`: all. */
-interface Place {
-  readonly list: number | undefined;
-  readonly what: What;
-  /** A task may lack it: the last one of a list that is given out by twos or more. */
-  readonly optional: boolean;
-}
-
-const PARTS: Readonly<Record<What, (input: string) => string>> = {
-  '': (input) => input,
-  '#': (input) => input,
-  '.': withoutSuffix,
-  '/': (input) => input.slice(input.lastIndexOf('/') + 1),
-  '//': directory,
-  '/.': (input) => withoutSuffix(input.slice(input.lastIndexOf('/') + 1)),
-};
-
-/** `${` belongs to the shell. */
-const PLACE = /(?<!\$)\{(?:(\d+)?(\.|\/\/|\/\.|\/)?|(#))\}/g;
-
-function split(command: string, size: number): (string | Place)[] {
-  const pieces: (string | Place)[] = [];
-  let from = 0;
-  for (const found of command.matchAll(PLACE)) {
-    const [text, list, part = '', number] = found;
-    pieces.push(command.slice(from, found.index));
-    const place = list === undefined ? undefined : Number(list);
-    const optional = size !== 1 && place !== undefined && place <= Math.max(1, size);
-    pieces.push({ list: place, what: (number ?? part) as What, optional });
-    from = found.index + text.length;
-  }
-  return [...pieces, command.slice(from)];
+/** Words as a shell reads them back, with their placeholders (-q). */
+export function quotedCommand(words: readonly string[], style: Style): string {
+  return words
+    .map((word) =>
+      split(word, style)
+        .map((piece) => (typeof piece === 'string' ? (piece === '' ? '' : shellQuote(piece)) : piece.written))
+        .join(''),
+    )
+    .map((word) => word || "''")
+    .join(' ');
 }
 
 function inputOf(inputs: readonly string[], list: number): string {
@@ -128,14 +140,4 @@ function inputOf(inputs: readonly string[], list: number): string {
   throw new GryphusError('usage', `The command uses {${list}}, but a task has ${count}.`, {
     suggestions: ['Lists of inputs each begin with ::: or ::::; --colsep splits lines into columns.'],
   });
-}
-
-function withoutSuffix(input: string): string {
-  const dot = input.lastIndexOf('.');
-  return dot > input.lastIndexOf('/') ? input.slice(0, dot) : input;
-}
-
-function directory(input: string): string {
-  const slash = input.lastIndexOf('/');
-  return slash < 0 ? '.' : slash === 0 ? '/' : input.slice(0, slash);
 }

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
-import type { MapResult, MapTask } from '../index.ts';
+import type { MapResult } from '../index.ts';
 import { GryphusCommand, interruptible, needed, prose } from './command.ts';
 import {
   allOf,
@@ -12,20 +11,23 @@ import {
   inputWords,
   linked,
   namedInputs,
+  packed,
   shuffle,
+  trimmed,
   withFiles,
 } from './map-inputs.ts';
 import { MAP_FLAGS } from './map-flags.ts';
 import { Halt, haltRule } from './map-halt.ts';
 import { JobLog } from './map-joblog.ts';
 import { InOrder, tagged } from './map-output.ts';
-import { type Files, filesOf, plan } from './map-plan.ts';
+import { filesOf, plan } from './map-plan.ts';
 import { NOBODY_MS, sayIfNobody } from './map-nobody.ts';
 import { cutOf, PipeFiles } from './map-pipe.ts';
 import { MapProgress } from './map-progress.ts';
 import { ResultFiles } from './map-results.ts';
 import { secondsOf } from './map-seconds.ts';
-import { MapName, unnamed } from './map-words.ts';
+import { coresOf, type Given, made, type Numbered, numbered, Slots, spaced, tasksAtOnce } from './map-tasks.ts';
+import { MapName, quotedCommand, unnamed } from './map-words.ts';
 
 /** The exit status if more tasks than this failed (as in GNU parallel). */
 const MANY = 101;
@@ -37,7 +39,7 @@ export class MapCommand extends GryphusCommand {
 Several lists are combined, every item with every other; \`:::+\` and \`::::+\` pair a list with the one before it, item by
 item. In the command, \`{}\` is the input, quoted for the shell, and \`{2}\` that of the second list; \`{.}\` is the input without
 its suffix, \`{/}\` without its directory, \`{//}\` its directory, \`{/.}\` without both, \`{2.}\` and so on for one list; \`{#}\`
-is the task's number. A command without any of these gets the input as its last argument. Each task's output is printed
+is the task's number, \`{%}\` that of a slot, which no other task has at the same time. A command without any of these gets the input as its last argument. Each task's output is printed
 whole, in the order of completion. The exit status is the number of failed tasks, at most 101.
 
 Tasks run in the directory where the map is started, on workers that share it: this machine's, and none that was sent to a site.
@@ -52,6 +54,7 @@ this directory. A task that did not make a file of --return has failed.`);
     "cat big.log | <%= config.bin %> map -k --pipe --block 10M 'grep -c error'",
     "<%= config.bin %> map 'convert {1} -resize {2} {1/.}-{2}.png' ::: *.jpg ::: 100 200",
     "<%= config.bin %> map --colsep , --header : './fit {alpha} {beta}' :::: grid.csv",
+    "<%= config.bin %> map -j 2 'CUDA_VISIBLE_DEVICES=$(({%} - 1)) ./train {}' ::: *.yaml",
     "<%= config.bin %> map --joblog log --resume --halt soon,fail=1 --timeout 1h './measure {}' :::: inputs.txt",
   ];
   static override args = { command: needed('a command line of the shell') };
@@ -66,20 +69,30 @@ this directory. A task that did not make a file of --return has failed.`);
     const { args, flags } = await this.parse(MapCommand);
     const given = flags.link ? linked(withFiles(typed, flags['arg-file'])) : withFiles(typed, flags['arg-file']);
     const { signal } = interruptible();
-    if (/(?<!\$)\{%\}/.test(args.command))
-      throw new GryphusError(
-        'usage',
-        '{%}, the number of a job slot, is not supported: the pool chooses where a task runs.',
-      );
     const cut = cutOf(flags, given);
     const blocks = cut && new PipeFiles();
     process.once('exit', () => blocks?.end());
-    const size = cut ? 1 : groupSize(flags, given);
+    const packs = flags.X || flags.m;
+    const size = cut ? 1 : packs ? Infinity : groupSize(flags, given);
     const { names, inputs } = blocks
       ? { names: [], inputs: blocks.rows(process.stdin, cut) }
       : await opened(given, flags);
-    const places = { names, size };
-    const how = blocks?.plan(args.command) ?? plan(args.command, places);
+    const slotted = /(?<!\$)\{%\}/.test(args.command);
+    const cores = () => this.withGryphus(flags, coresOf);
+    const atOnce = (await tasksAtOnce(flags.jobs, cores)) ?? (slotted || packs ? await cores() : undefined);
+    const { log, kept, skip } = records(flags, names);
+    let skipped = 0;
+    const ends = flags.trim === undefined ? inputs : trimmed(inputs, flags.trim);
+    const groups = packs ? packed(ends, atOnce ?? 1) : size === 1 ? ends : grouped(ends, size);
+    const rows = numbered(groups, (one) => skip(one) && ++skipped > 0);
+    const rule = haltRule(flags.halt);
+    const needsAll = rule?.percent || flags.bar || flags.eta || flags.shuf || flags.plus;
+    const all = needsAll ? await allOf(rows) : undefined;
+    if (all && flags.shuf) shuffle(all);
+    const style = { size, whole: flags.replace, plus: flags.plus, context: flags.X, total: all?.length };
+    const places = { names, style };
+    const command = flags.quote ? quotedCommand(words.slice(0, typed.at), style) : args.command;
+    const how = blocks?.plan(command, style) ?? plan(command, places, flags.nice);
     const files = filesOf(flags, places);
     if (cut && files.anywhere)
       throw new GryphusError(
@@ -89,17 +102,11 @@ this directory. A task that did not make a file of --return has failed.`);
           suggestions: ['Leave out --anywhere, --input, --transferfile and --return.'],
         },
       );
-    const tagName = flags.tagstring === undefined ? undefined : new MapName(unnamed(flags.tagstring, names), size);
-    const rule = haltRule(flags.halt);
+    const tagName = flags.tagstring === undefined ? undefined : new MapName(unnamed(flags.tagstring, names), style);
     const timeout = secondsOf('--timeout', flags.timeout);
     const delay = secondsOf('--delay', flags.delay);
-    const { log, kept, skip } = records(flags, names);
-    let skipped = 0;
-    const rows = numbered(size === 1 ? inputs : grouped(inputs, size), (one) => skip(one) && ++skipped > 0);
-    const all = rule?.percent || flags.bar || flags.eta || flags.shuf ? await allOf(rows) : undefined;
-    if (all && flags.shuf) shuffle(all);
     if (flags['dry-run']) {
-      for await (const { row, number } of all ?? rows) process.stdout.write(`${how.line(row, number)}\n`);
+      for await (const one of all ?? rows) process.stdout.write(`${how.line(one.row, { ...one, slot: 1 })}\n`);
       return;
     }
     const halt = new Halt(rule, all?.length);
@@ -109,16 +116,17 @@ this directory. A task that did not make a file of --return has failed.`);
     let done = 0;
     const begun = performance.now();
     const progress = new MapProgress(flags);
-    const order = new InOrder<MapResult<Numbered>>(flags['keep-order'], (one) => {
+    const slots = new Slots(slotted ? (atOnce ?? Infinity) : Infinity);
+    const order = new InOrder<MapResult<Given>>(flags['keep-order'], (one) => {
       if (kept !== undefined) return;
-      const { row, number } = one.of;
-      const tag = tagName ? `${tagName.of(row, number)}\t` : flags.tag ? `${row.join(' ')}\t` : '';
+      const { row } = one.of;
+      const tag = tagName ? `${tagName.of(row, one.of)}\t` : flags.tag ? `${row.join(' ')}\t` : '';
       if (one.stdout.length > 0) process.stdout.write(tagged(one.stdout, tag));
       if (one.stderr.length > 0) process.stderr.write(tagged(one.stderr, tag));
     });
     await this.withGryphus(flags, async (gryphus) => {
       const given = spaced(all ?? rows, delay, AbortSignal.any([signal, enough.signal, over.signal]));
-      const results = gryphus.map(made(given, how.words, files), {
+      const results = gryphus.map(made(given, how, files, slots), {
         executable: how.executable,
         retries: flags.retries,
         signal,
@@ -126,7 +134,7 @@ this directory. A task that did not make a file of --return has failed.`);
         env: environment(flags.env),
         ...(flags.cpus === undefined ? {} : { cpus: flags.cpus }),
         ...(flags.memory === undefined ? {} : { memory: flags.memory }),
-        ...(flags.jobs === undefined || flags.jobs === 0 ? {} : { atOnce: flags.jobs }),
+        ...(atOnce === undefined || (packs && flags.jobs === undefined) ? {} : { atOnce }),
         ...(timeout === undefined ? {} : { timeout }),
         ...(flags.requirements === undefined ? {} : { requirements: flags.requirements }),
         inputs: files.common,
@@ -136,6 +144,7 @@ this directory. A task that did not make a file of --return has failed.`);
       try {
         for await (const result of results) {
           clearTimeout(nobody);
+          slots.free(result.of.slot);
           if (process.stdout.isTTY || result.stderr.length > 0 || result.problem !== undefined) progress.clear();
           const { how: end } = result.ending;
           done++;
@@ -143,7 +152,7 @@ this directory. A task that did not make a file of --return has failed.`);
           const status = statusOf(result);
           if (status !== 0) failed++;
           if (problem !== undefined) process.stderr.write(`gryphus: ${result.of.row.join(' ')}: ${problem}\n`);
-          log?.add(result.of.number, how.line(result.of.row, result.of.number), result);
+          log?.add(result.of.number, how.line(result.of.row, result.of), result);
           kept?.add(result.of.number, result.of.row, result);
           blocks?.forget(result.of.number);
           order.take(result);
@@ -160,6 +169,7 @@ this directory. A task that did not make a file of --return has failed.`);
       } finally {
         clearTimeout(nobody);
         over.abort();
+        slots.end();
         order.end();
         progress.clear();
         log?.close();
@@ -186,21 +196,6 @@ const HALTS = { now: 'the map is stopped', soon: 'no more are started, and those
 function statusOf({ ending: { how }, problem }: MapResult<unknown>): number {
   if (problem !== undefined || how.kind === 'by-site') return 1;
   return how.kind === 'exited' ? how.code : 128 + how.signal;
-}
-
-/** Waits between one and the next, unless it is stopped. */
-async function* spaced<T>(
-  given: AsyncIterable<T> | Iterable<T>,
-  seconds: number | undefined,
-  stop: AbortSignal,
-): AsyncGenerator<T> {
-  let first = true;
-  for await (const one of given) {
-    if (seconds !== undefined && !first) await wait(seconds * 1000, undefined, { signal: stop }).catch(() => undefined);
-    first = false;
-    if (stop.aborted) return;
-    yield one;
-  }
 }
 
 /** How many inputs a task gets from its list. */
@@ -254,35 +249,6 @@ async function opened(
   throw new GryphusError('usage', `--header cannot be ${JSON.stringify(flags.header)}.`, {
     suggestions: ['Say --header : if the first line has the names; no other header is supported.'],
   });
-}
-
-/** The inputs of a task, and its number, from 1. */
-interface Numbered {
-  readonly row: readonly string[];
-  readonly number: number;
-}
-
-async function* numbered(
-  inputs: AsyncIterable<readonly string[]>,
-  skip: (one: Numbered) => boolean,
-): AsyncGenerator<Numbered> {
-  let number = 0;
-  for await (const row of inputs) {
-    const one = { row, number: ++number };
-    if (!skip(one)) yield one;
-  }
-}
-
-async function* made(
-  rows: AsyncIterable<Numbered>,
-  words: (inputs: readonly string[], number: number) => readonly string[],
-  { own, back }: Files,
-): AsyncGenerator<MapTask<Numbered>> {
-  for await (const of of rows) {
-    const { row, number } = of;
-    const names = (all: readonly MapName[]) => all.map((name) => name.of(row, number));
-    yield { args: words(row, number), of, inputs: names(own), outputs: names(back) };
-  }
 }
 
 interface Records {

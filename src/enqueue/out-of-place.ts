@@ -1,6 +1,7 @@
 import type { AttrTexts } from '../job/attrs.ts';
 import { readNumber, type TextSource } from '../job/values.ts';
 import { CATALOGUE, type Cluster, type JobPlace, type SubmitCommand, spellings } from '../submit/api.ts';
+import { isParallel } from '../job/parallel-node.ts';
 import { UNIVERSE } from '../job/universe.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import type { Destination } from './site-choice.ts';
@@ -39,6 +40,7 @@ export class OutOfPlace {
       const { name, at, attribute = '', idle, says = '' } = command;
       const key = `${name} ${place}`;
       if (at?.includes(place) !== false || this.#found.has(key) || brokered(site, name)) continue;
+      if (name === 'ranks_per_node' && isParallel(job)) continue;
       const value = job.get(attribute);
       if (value === undefined || idle.test(value)) continue;
       const message = `${name} has no effect for a job of ${WHERE[place]}. ${says}`;

@@ -7,7 +7,7 @@ describe('batch scripts in the pool', { timeout: 90_000 }, () => {
   let agent: TestAgent;
   beforeAll(() => {
     agent = new TestAgent();
-    agent.config('[scheduler]\nperiodic_interval = "1s"\n');
+    agent.config('[scheduler]\nperiodic_interval = "1s"\n[pool]\ncpus = 8\nmemory = "4G"\n');
   });
   afterAll(() => agent?.end());
 
@@ -105,6 +105,37 @@ describe('batch scripts in the pool', { timeout: 90_000 }, () => {
     expect(reason).toMatch(/time/);
     expect(agent.read('long.out')).toBe('begun\n');
     await agent.ok('rm', `${cluster}`);
+  });
+
+  it('of several nodes start once, and their srun starts tasks on all nodes', async () => {
+    await agent.ok('compat', 'install', join(agent.dir, 'bin'));
+    const path = `${join(agent.dir, 'bin')}:${process.env['PATH'] ?? ''}`;
+    agent.file(
+      'nodes.sh',
+      `#!/bin/sh
+#SBATCH -N 2 --ntasks-per-node=2 --mem=50 -o nodes.out
+echo "begins $SLURM_JOB_NODELIST $SLURM_NNODES $1"
+export MADE="by the script's $"
+srun sh -c 'echo "$SLURM_PROCID $SLURM_NODEID $SLURM_LOCALID $SLURM_NTASKS $_CONDOR_PROCNO $MADE"' sh >"tasks of $SLURM_JOB_ID"
+srun -n 1 -N 1 cat <nodes.sh | head -n 1
+srun -N 2 sh -c 'exit $((SLURM_NODEID * 5))'
+exit $?
+`,
+    );
+    const { stdout } = await agent.run(['submit', '--terse', 'nodes.sh', 'an argument'], { env: { PATH: path } });
+    const cluster = Number(/^(\d+)\./.exec(stdout)?.[1]);
+    await agent.ok('wait', '--no-outcome', `${cluster}`);
+    expect((await agent.ads(cluster)).map((ad) => ad['ExitCode'])).toEqual([5]);
+    expect(agent.read('nodes.out')).toBe('begins node[0-1] 2 an argument\n#!/bin/sh\n');
+    expect(agent.read(`tasks of ${cluster}`).trim().split('\n').sort()).toEqual(
+      ['0 0 0 4 0', '1 0 1 4 0', '2 1 0 4 1', '3 1 1 4 1'].map((one) => `${one} by the script's $`),
+    );
+    const pbs = await script(
+      'pbs.sh',
+      '#!/bin/sh\n#PBS -l select=2:ncpus=2:mpiprocs=2 -d . -o pbs.out\ncat "$PBS_NODEFILE"\n',
+    );
+    await agent.ok('wait', `${pbs}`);
+    expect(agent.read('pbs.out')).toBe('node0\nnode0\nnode1\nnode1\n');
   });
 
   it('from standard input, for another place, or without an interpreter', async () => {

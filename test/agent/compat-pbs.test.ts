@@ -135,4 +135,24 @@ describe("PBS' commands", { timeout: 300_000 }, () => {
     expect((await ours('condor_release', cluster)).code).toBe(0);
     expect(await ours('condor_wait', 'held.log')).toMatchObject({ code: 0, stdout: 'All jobs done.\n' });
   });
+
+  it('run a command beside a job, which knows its slot', async () => {
+    agent.file(
+      'in the job.sub',
+      'executable = /bin/sh\narguments = "-c \'echo $_CONDOR_SLOT >slot; sleep 600\'"\nqueue\n',
+    );
+    const cluster = /cluster (\d+)/.exec((await ours('condor_submit', 'in the job.sub')).stdout)?.[1] ?? '';
+    await until(
+      'it to run',
+      async () => (await ours('condor_q', cluster, '-af', 'JobStatus')).stdout === '2\n' || undefined,
+    );
+    const said = await until('its slot', async () => {
+      const one = await ours('condor_ssh_to_job', '-auto-retry', cluster, 'cat', 'slot', '&&', 'exit', '7');
+      return one.stdout === '' ? undefined : one;
+    });
+    expect(said).toEqual({ code: 7, stdout: expect.stringMatching(/^slot1_\d+\n$/), stderr: '' });
+    const host = (await ours('condor_q', cluster, '-af', 'RemoteHost')).stdout;
+    expect(host.startsWith(`${said.stdout.trim()}@`)).toBe(true);
+    expect((await ours('condor_rm', cluster)).code).toBe(0);
+  });
 });

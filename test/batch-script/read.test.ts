@@ -82,7 +82,6 @@ describe('a script', () => {
     expect(translate(given, site('slurm')).warnings).toEqual([]);
     // The environment of this machine means nothing there.
     expect(lines(given, site('slurm')).some((line) => line.startsWith('getenv'))).toBe(false);
-    expect(() => translate(given)).toThrow(/asks for 2 nodes/);
   });
 
   it('with a queue that the pool does not have says so, and knows what it depends on', () => {
@@ -112,6 +111,28 @@ describe('a script', () => {
     );
   });
 
+  it('of several nodes is a parallel job of the pool, where it starts once, on files that all nodes share', () => {
+    const made = lines('#!/bin/sh\n#SBATCH -N 2 --ntasks-per-node=4 -c 2\n');
+    expect(made).toEqual(
+      expect.arrayContaining([
+        'universe = parallel',
+        'should_transfer_files = NO',
+        'executable = /bin/sh',
+        'machine_count = 2',
+        'ranks_per_node = 4',
+        'request_cpus = 8',
+      ]),
+    );
+    const environment = made.find((line) => line.startsWith('environment')) ?? '';
+    for (const one of [
+      'SLURM_NNODES=2',
+      'SLURM_NTASKS=8',
+      'SLURM_TASKS_PER_NODE=4(x2)',
+      'SLURM_JOB_NODELIST=node[0-1]',
+    ])
+      expect(environment).toContain(one);
+  });
+
   it.each([
     ['#PBS -l nodes=1:ppn=4+2:ppn=8', /3 nodes that differ, and site c1 \(slurm\) gets equal ones/],
     ['#PBS -l select=2:ncpus=8:mpiprocs=3', /3 processes on the 8 cores/],
@@ -121,6 +142,18 @@ describe('a script', () => {
 
   it('of tasks that its nodes cannot share evenly is refused at a site of another system', () =>
     expect(() => translate('#!/bin/sh\n#SBATCH -N 2 -n 5\n', site('pbs'))).toThrow(/5 tasks on 2 nodes/));
+
+  it.each([
+    ['#SBATCH --mail-type=BEGIN,END', 'BEGIN of --mail-type=BEGIN,END'],
+    ['#PBS -m abe', 'b of -m abe'],
+    ['#$ -m bea', 'b of -m bea'],
+    ['#BSUB -B', '-B'],
+  ])('that wants mail when a job begins is told that there is none: %s', (line, what) => {
+    const { warnings } = translate(`#!/bin/sh\n${line}\n`);
+    expect(warnings.map(({ line: at, message }) => `${at}: ${message}`)).toContain(
+      `2: ${what} has no effect: there is no mail when a job begins.`,
+    );
+  });
 
   it('has one warning, with its line, for each option that means nothing where it runs', () => {
     const { warnings } = translate('#!/bin/sh\n\n#SBATCH --qos=high\n#SBATCH --requeue\n#PBS -l mem=1gb\n');

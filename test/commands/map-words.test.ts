@@ -6,7 +6,7 @@ const ODD = ["it's", 'a b', '$(id)', 'two\nlines', '`x`', '-n', '', '{}', 'ü"',
 
 /** The words that a shell makes of the command line. */
 function heard(command: string, inputs: readonly string[], number = 1): string[] {
-  const line = new MapCommandLine(command).line(inputs, number);
+  const line = new MapCommandLine(command).line(inputs, { number, slot: 1 });
   return execFileSync('/bin/sh', ['-c', `say() { printf '%s\\0' "$@"; }; ${line}`], { encoding: 'utf8' })
     .split('\0')
     .slice(0, -1);
@@ -17,7 +17,12 @@ describe('the command of a map', () => {
     for (const odd of ODD) {
       expect(heard('say x {} y', [odd])).toEqual(['x', odd, 'y']);
       expect(heard('say', [odd, 'second'])).toEqual([odd, 'second']);
-      expect(new MapCommandLine('say  x\t{} p={}').words([odd], 1)).toEqual(['say', 'x', odd, `p=${odd}`]);
+      expect(new MapCommandLine('say  x\t{} p={}').words([odd], { number: 1, slot: 1 })).toEqual([
+        'say',
+        'x',
+        odd,
+        `p=${odd}`,
+      ]);
     }
   });
 
@@ -32,8 +37,12 @@ describe('the command of a map', () => {
     ]);
     expect(heard('say {1/.}-{2.} {1//}', ['a.b/c', '.x/y', 'z'])).toEqual(['c-.x/y', 'a.b']);
     expect(heard('say {.} {//}', ['plain'])).toEqual(['plain', '.']);
-    expect(new MapCommandLine('cp {1} {1.}.bak').words(['a b.txt', 'x'], 1)).toEqual(['cp', 'a b.txt', 'a b.bak']);
-    expect(heard('say {#}', ['a'], 3)).toEqual(['3', 'a']);
+    expect(new MapCommandLine('cp {1} {1.}.bak').words(['a b.txt', 'x'], { number: 1, slot: 1 })).toEqual([
+      'cp',
+      'a b.txt',
+      'a b.bak',
+    ]);
+    expect(heard('say {#}', ['a'], 3)).toEqual(['3']);
   });
 
   it('has inputs by name, whatever is in the names', () => {
@@ -46,13 +55,18 @@ describe('the command of a map', () => {
   });
 
   it('may lack the last of several inputs, and has none where there are none', () => {
-    const pairs = new MapCommandLine('say {1}-{2} {}', 2);
-    expect(pairs.line(['a', 'b'], 1)).toBe('say a-b a b');
-    expect(pairs.line(['c'], 2)).toBe('say c- c');
-    expect(() => new MapCommandLine('say {3}', 2).line(['a', 'b'], 1)).toThrow('The command uses {3}');
-    expect(new MapCommandLine('/bin/say {#}', 0).words([], 3)).toEqual(['/bin/say', '3']);
-    expect(new MapCommandLine('/bin/say', 0).words([], 3)).toEqual(['/bin/say']);
-    expect(new MapCommandLine('say', 3).line(['a', 'b c'], 1)).toBe("say a 'b c'");
+    const pairs = new MapCommandLine('say {1}-{2} {}', { size: 2 });
+    expect(pairs.line(['a', 'b'], { number: 1, slot: 1 })).toBe('say a-b a b');
+    expect(pairs.line(['c'], { number: 2, slot: 1 })).toBe('say c- c');
+    expect(() => new MapCommandLine('say {3}', { size: 2 }).line(['a', 'b'], { number: 1, slot: 1 })).toThrow(
+      'The command uses {3}',
+    );
+    expect(new MapCommandLine('/bin/say {#}', { size: 0 }).words([], { number: 3, slot: 1 })).toEqual([
+      '/bin/say',
+      '3',
+    ]);
+    expect(new MapCommandLine('/bin/say', { size: 0 }).words([], { number: 3, slot: 1 })).toEqual(['/bin/say']);
+    expect(new MapCommandLine('say', { size: 3 }).line(['a', 'b c'], { number: 1, slot: 1 })).toBe("say a 'b c'");
   });
 
   it("leaves the shell's own braces alone", () => {
@@ -61,7 +75,7 @@ describe('the command of a map', () => {
   });
 
   it('says when it names a list that is not there', () => {
-    expect(() => new MapCommandLine('say {3}').line(['a', 'b'], 1)).toThrow(
+    expect(() => new MapCommandLine('say {3}').line(['a', 'b'], { number: 1, slot: 1 })).toThrow(
       'The command uses {3}, but a task has 2 inputs.',
     );
   });

@@ -22,7 +22,7 @@ function skipped(): boolean {
   return true;
 }
 
-describe.skipIf(skipped())('a fresh project with the packed package', { timeout: 300_000 }, () => {
+describe.skipIf(skipped())('a fresh project with the packed package', { timeout: 600_000 }, () => {
   let dir: string;
   let agent: TestAgent;
   beforeAll(() => {
@@ -33,7 +33,7 @@ describe.skipIf(skipped())('a fresh project with the packed package', { timeout:
     npmOk(dir, 'install', '--offline', '--no-audit', '--no-fund', packed.tarball);
     packed.end();
     agent = new TestAgent({}, join(dir, 'node_modules/gryphus/dist/bin/gryphus.js'));
-  }, 300_000);
+  }, 600_000);
   afterAll(async () => {
     await agent.end();
     await removeTree(dir);

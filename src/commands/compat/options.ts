@@ -1,11 +1,20 @@
+/** How Slurm's commands begin an error: `sacct: error: …`, `sacct: fatal: …`, not at all; `option`: as getopt(3) does. */
+export type Severity = 'error' | 'fatal' | 'bare' | 'option';
+
 /** An error in the words of the command that speaks: its message, as the real one says it, and its exit status. */
 export class Refused extends Error {
   readonly status: number;
+  readonly severity: Severity;
 
-  constructor(message: string, status = 1) {
+  constructor(message: string, status = 1, severity: Severity = 'error') {
     super(message);
     this.status = status;
+    this.severity = severity;
   }
+}
+
+function wrongOption(message: string): Refused {
+  return new Refused(message, 1, 'option');
 }
 
 /** What was given: the last value of each option, by its long name, and the other words. */
@@ -30,7 +39,7 @@ export function getopt(spec: string, words: readonly string[], optionsFirst = fa
       const name = equals < 0 ? word : word.slice(0, equals);
       const option = longOption(options, name);
       if (equals >= 0 && option.value === 'none')
-        throw new Refused(`option '${option.long}' doesn't allow an argument`);
+        throw wrongOption(`option '${option.long}' doesn't allow an argument`);
       if (equals >= 0) values.set(option.name, word.slice(equals + 1));
       else if (option.value === 'needed') values.set(option.name, next(words, ++i, `option '${option.long}'`));
       else values.set(option.name, '');
@@ -67,7 +76,7 @@ function longOption(options: readonly Row[], name: string): Row {
   const near = options.filter(({ long }) => long.startsWith(name));
   const [only, other] = near;
   if (only && !other) return only;
-  throw new Refused(
+  throw wrongOption(
     only
       ? `option '${name}' is ambiguous; possibilities: ${near.map(({ long }) => `'${long}'`).join(' ')}`
       : `unrecognized option '${name}'`,
@@ -80,7 +89,7 @@ function short(options: readonly Row[], words: readonly string[], at: number, va
   for (let i = 1; i < word.length; i++) {
     const letter = word[i] ?? '';
     const option = options.find((one) => one.letter === letter);
-    if (option === undefined) throw new Refused(`invalid option -- '${letter}'`);
+    if (option === undefined) throw wrongOption(`invalid option -- '${letter}'`);
     if (option.value === 'none' || (option.value === 'optional' && i + 1 === word.length)) values.set(option.name, '');
     else if (i + 1 < word.length) {
       values.set(option.name, word.slice(i + 1));
@@ -95,6 +104,6 @@ function short(options: readonly Row[], words: readonly string[], at: number, va
 
 function next(words: readonly string[], at: number, what: string, whole = false): string {
   const word = words[at];
-  if (word === undefined) throw new Refused(whole ? what : `${what} requires an argument`);
+  if (word === undefined) throw wrongOption(whole ? what : `${what} requires an argument`);
   return word;
 }

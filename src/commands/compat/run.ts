@@ -1,7 +1,7 @@
 import { GryphusError } from '../../errors.ts';
 import type { Gryphus } from '../../index.ts';
 import { CONDOR } from './names.ts';
-import { Refused } from './options.ts';
+import { Refused, type Severity } from './options.ts';
 
 type Write = (text: string) => void;
 
@@ -9,7 +9,7 @@ type Write = (text: string) => void;
 interface Spoken {
   /** Its exit status. */
   readonly answer: (words: readonly string[], write: Write, warn: Write) => Promise<number>;
-  readonly error: (line: string) => string;
+  readonly error: (line: string, severity: Severity) => string;
   readonly version: { readonly words: readonly string[]; readonly text: string };
 }
 
@@ -17,8 +17,11 @@ const NO_VERSION = { words: [], text: '' };
 const SLURM_VERSION = { words: ['--version', '-V'], text: 'slurm 22.05.8\n' };
 
 function slurm(command: string, answer: Spoken['answer']): Spoken {
-  // squeue's and scontrol's own messages stand alone.
-  const error = (line: string) => (line.startsWith('slurm_') ? line : `${command}: error: ${line}`);
+  const error = (line: string, severity: Severity) => {
+    if (severity === 'bare') return line;
+    if (severity !== 'option') return `${command}: ${severity}: ${line}`;
+    return command === 'sacct' ? `sacct: ${line}` : `${command}: ${line}\nTry "${command} --help" for more information`;
+  };
   return { answer, error, version: SLURM_VERSION };
 }
 
@@ -95,7 +98,12 @@ export async function ownWords(command: string, words: readonly string[]): Promi
     }
   }
   const own = words[0] === '-version' ? undefined : CONDOR[command];
-  return own && [...own, ...words];
+  if (command !== 'condor_ssh_to_job') return own && [...own, ...words];
+  // What follows the job is one line for the shell there, as it is with ssh.
+  const job = words.findIndex((word) => !word.startsWith('-'));
+  const line = job < 0 ? [] : words.slice(job + 1);
+  const before = (job < 0 ? words : words.slice(0, job + 1)).filter((word) => word !== '-auto-retry');
+  return own && [...own, ...before, ...(line.length === 0 ? [] : ['--', line.join(' ')])];
 }
 
 /** Speaks as another system's command of this name. */
@@ -111,7 +119,8 @@ export async function speak(command: string, words: readonly string[]): Promise<
     else process.exitCode = await spoken.answer(words, write, warn);
   } catch (thrown) {
     if (!(thrown instanceof Refused || thrown instanceof GryphusError)) throw thrown;
-    for (const line of thrown.message.split('\n')) warn(`${spoken.error(line)}\n`);
-    process.exitCode = thrown instanceof Refused ? thrown.status : 1;
+    const { severity, status } = thrown instanceof Refused ? thrown : { severity: 'error' as const, status: 1 };
+    for (const line of thrown.message.split('\n')) warn(`${spoken.error(line, severity)}\n`);
+    process.exitCode = status;
   }
 }

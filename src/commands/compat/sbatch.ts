@@ -30,6 +30,7 @@ export async function sbatch(
     wrap === undefined
       ? await scriptText(readDescription, file, new Refused(`Unable to open file ${file}`))
       : `#!/bin/sh\n# This script was created by sbatch --wrap.\n\n${wrap}\n`;
+  if (text === '') throw new Refused('Batch script is empty!');
   if (!text.startsWith('#!')) throw new Refused(NO_SCRIPT);
   const name = wrap === undefined ? (file === undefined ? 'sbatch' : basename(file)) : 'wrap';
   const request: SubmitRequest = {

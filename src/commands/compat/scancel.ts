@@ -28,10 +28,11 @@ export async function scancel(
   for (const one of named ?? []) {
     const { cluster, tasks, text } = one;
     if ((tasks === undefined && seen.has(cluster)) || (await isKnown(gryphus, one))) continue;
-    if (await isKnown(gryphus, { cluster, text }))
+    if (await isKnown(gryphus, { cluster, text })) {
       warn(`scancel: error: ${text}: this task has not been created yet; cancel the whole array\n`);
-    else if (!values.has('quiet')) warn(`scancel: error: Kill job error on job id ${text}: Invalid job id specified\n`);
-    status = 1;
+      status = 1;
+    } else if (values.has('verbose'))
+      warn(`scancel: error: Kill job error on job id ${text}: Invalid job id specified\n`);
   }
   return status;
 }

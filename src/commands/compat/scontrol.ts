@@ -65,7 +65,8 @@ async function show(
     const lines = describe(job, now);
     write(oneLine ? `${lines.join(' ')}\n` : `${lines.join('\n   ')}\n   \n\n`);
   }
-  if (found === 0 && named !== undefined) throw new Refused('slurm_load_jobs error: Invalid job id specified');
+  if (found === 0 && named !== undefined)
+    throw new Refused('slurm_load_jobs error: Invalid job id specified', 1, 'bare');
   if (found === 0) write('No jobs in the system\n');
   return 0;
 }

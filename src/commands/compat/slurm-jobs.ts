@@ -5,19 +5,32 @@ import { Refused } from './options.ts';
 /** As in src/batch-script/array.ts: an array's job has the number cluster × 10⁷ + index. */
 const JOB_NUMBERS = 10_000_000;
 
-const STATES = {
-  PENDING: 'PD',
-  RUNNING: 'R',
-  SUSPENDED: 'S',
-  COMPLETING: 'CG',
-  COMPLETED: 'CD',
-  CANCELLED: 'CA',
-  FAILED: 'F',
-  TIMEOUT: 'TO',
-  NODE_FAIL: 'NF',
-  OUT_OF_MEMORY: 'OOM',
-} as const;
-export type SlurmState = keyof typeof STATES;
+/** All states that Slurm 22.05 knows, in its order, with their codes. */
+const STATES: ReadonlyMap<string, string> = new Map(
+  'PENDING:PD RUNNING:R SUSPENDED:S COMPLETED:CD CANCELLED:CA FAILED:F TIMEOUT:TO NODE_FAIL:NF PREEMPTED:PR BOOT_FAIL:BF DEADLINE:DL OUT_OF_MEMORY:OOM COMPLETING:CG CONFIGURING:CF RESIZING:RS RESV_DEL_HOLD:RD REQUEUED:RQ REQUEUE_FED:RF REQUEUE_HOLD:RH REVOKED:RV SIGNALING:SI SPECIAL_EXIT:SE STAGE_OUT:SO STOPPED:ST'
+    .split(' ')
+    .map((one) => one.split(':') as [string, string]),
+);
+export const STATE_NAMES = [...STATES.keys()];
+
+/** The states that a job can have here. */
+export type SlurmState =
+  | 'PENDING'
+  | 'RUNNING'
+  | 'SUSPENDED'
+  | 'COMPLETING'
+  | 'COMPLETED'
+  | 'CANCELLED'
+  | 'FAILED'
+  | 'TIMEOUT'
+  | 'NODE_FAIL'
+  | 'OUT_OF_MEMORY';
+
+/** A state's name, by that or by its code, in upper or lower case; `undefined` if Slurm knows no such state. */
+export function stateNamed(text: string): string | undefined {
+  const word = text.toUpperCase();
+  return STATE_NAMES.find((name) => name === word || STATES.get(name) === word);
+}
 
 /** A job in Slurm's terms. Times are Unix seconds. */
 export interface SlurmJob {
@@ -41,6 +54,8 @@ export interface SlurmJob {
   /** Minutes. */
   readonly limit: number | undefined;
   readonly submitted: number;
+  /** When it could first have started; a job that is held, or was until its end, never could. */
+  readonly eligible: number | undefined;
   readonly started: number | undefined;
   readonly ended: number | undefined;
   readonly node: string;
@@ -65,7 +80,7 @@ export interface SlurmJob {
 }
 
 export const ATTRIBUTES =
-  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject GryphusAccount RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
+  'JobStatus LastJobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject GryphusAccount RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
     ' ',
   );
 
@@ -77,6 +92,8 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
   const live = state === 'PENDING' || state === 'RUNNING' || state === 'SUSPENDED' || state === 'COMPLETING';
   const signal = readBoolean(get, 'ExitBySignal') === true ? (readNumber(get, 'ExitSignal') ?? 0) : 0;
   const seconds = readNumber(get, 'BatchRuntime');
+  const submitted = readNumber(get, 'QDate') ?? 0;
+  const neverFree = started === undefined && waitsOrWaited(get);
   const command = readString(get, 'Cmd') ?? '';
   return {
     cluster: id.cluster,
@@ -85,8 +102,8 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
     id: task === undefined ? `${id.cluster}` : `${id.cluster}_${task}`,
     raw: task === undefined ? id.cluster : id.cluster * JOB_NUMBERS + task,
     state,
-    code: STATES[state],
-    reason: state === 'PENDING' ? reasonOf(ad) : 'None',
+    code: STATES.get(state) ?? '',
+    reason: state === 'PENDING' || neverFree ? reasonOf(ad) : 'None',
     name: readString(get, 'JobBatchName') ?? command.slice(command.lastIndexOf('/') + 1),
     user: readString(get, 'Owner') ?? '',
     partition: readString(get, 'BatchQueue') ?? readString(get, 'GryphusSite') ?? '',
@@ -96,7 +113,8 @@ export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
     nodes: readNumber(get, 'MachineCount') ?? 1,
     memoryMb: readNumber(get, 'RequestMemory') ?? 0,
     limit: seconds === undefined ? undefined : Math.ceil(seconds / 60),
-    submitted: readNumber(get, 'QDate') ?? 0,
+    submitted,
+    eligible: neverFree ? undefined : submitted,
     started: state === 'PENDING' ? undefined : started,
     ended: live ? undefined : readNumber(get, 'CompletionDate') || readNumber(get, 'EnteredCurrentStatus'),
     node:
@@ -154,35 +172,52 @@ function stateOf(ad: AdText): SlurmState {
   }
 }
 
+/** Held for its user or a dependency; or removed while it was. */
+function waitsOrWaited(get: ReturnType<typeof inAd>): boolean {
+  const status = readNumber(get, 'JobStatus');
+  const held = status === 5 || (status === 3 && readNumber(get, 'LastJobStatus') === 5);
+  return held && WAITS.has(readNumber(get, 'HoldReasonCode') ?? 0);
+}
+
 function reasonOf(ad: AdText): string {
   const get = inAd(ad);
-  if (readNumber(get, 'JobStatus') !== 5) return 'Priority';
+  if (!waitsOrWaited(get)) return 'Priority';
   if (!get.get('GryphusDependency') || readNumber(get, 'HoldReasonCode') !== 15) return 'JobHeldUser';
   return (readString(get, 'HoldReason') ?? '').startsWith('DependencyNever')
     ? 'DependencyNeverSatisfied'
     : 'Dependency';
 }
 
-/** A job, a whole array, or one task of it. */
+/** A job, a whole array, or one task of it; or a step of them. */
 export interface Named {
   readonly cluster: number;
   readonly tasks?: ReadonlySet<number>;
+  readonly step?: string;
   readonly text: string;
 }
 
-/** `12`, `12_3`, `12_[1-3,7]`, an array job's number, and steps (`12.batch`), apart by commas. */
-export function namedJobs(list: string): Named[] {
+/**
+ * `12`, `12_3`, `12_[1-3,7]`, an array job's number, and steps (`12.batch`), apart by commas. `wrong`: the error for a word
+ * that is none of these.
+ */
+export function namedJobs(list: string, wrong = (word: string) => new Refused(`Invalid job id ${word}`)): Named[] {
   return list
     .split(/,(?![^[]*\])/)
     .filter((one) => one !== '')
     .map((text) => {
-      const [, cluster, one, range] = /^(\d{1,15})(?:_(?:(\d{1,8})|\[([\d,\-%:]+)\]))?(?:\.\w+)?$/.exec(text) ?? [];
-      if (cluster === undefined) throw new Refused(`Invalid job id ${text}`);
+      const [, cluster, one, range, step] =
+        /^(\d{1,15})(?:_(?:(\d{1,8})|\[([\d,\-%:]+)\]))?(?:\.(\w+))?$/.exec(text) ?? [];
+      if (cluster === undefined) throw wrong(text);
       const number = Number(cluster);
-      if (one === undefined && range === undefined && number >= JOB_NUMBERS)
-        return { cluster: Math.floor(number / JOB_NUMBERS), tasks: new Set([number % JOB_NUMBERS]), text };
-      if (one !== undefined) return { cluster: number, tasks: new Set([Number(one)]), text };
-      return range === undefined ? { cluster: number, text } : { cluster: number, tasks: expand(range), text };
+      const inArray = one === undefined && range === undefined && number >= JOB_NUMBERS;
+      const task = inArray ? number % JOB_NUMBERS : one === undefined ? undefined : Number(one);
+      const tasks = task === undefined ? range && expand(range) : new Set([task]);
+      return {
+        cluster: inArray ? Math.floor(number / JOB_NUMBERS) : number,
+        ...(tasks ? { tasks } : {}),
+        ...(step === undefined ? {} : { step }),
+        text,
+      };
     });
 }
 
@@ -269,7 +304,7 @@ export function outputPaths({ output, error, directory }: SlurmJob): { readonly 
   return { out: whole(output), error: whole(error || output) };
 }
 
-/** `cpu=1,mem=100M,node=1,billing=1`. */
+/** `cpu=1,mem=100M,node=1,billing=1`, in the order of squeue and scontrol. */
 export function tres({ cpus, gpus, memoryMb, nodes }: SlurmJob): string {
   const gpu = gpus === 0 ? '' : `,gres/gpu=${gpus}`;
   return `cpu=${cpus},mem=${memoryMb}M,node=${nodes},billing=${cpus}${gpu}`;

@@ -1,3 +1,4 @@
+import { ownGroup } from './sacct-fields.ts';
 import { elapsed, endsAt, outputPaths, type SlurmJob, tres } from './slurm-jobs.ts';
 
 /** The document that squeue and sacct of Slurm 22.05 write with `--json`; fields that have no value here are left out. */
@@ -84,6 +85,7 @@ export function sacctJson(job: SlurmJob, now: number): object {
     total: seconds(job.userCpu + job.systemCpu),
     user: seconds(job.userCpu),
   };
+  const noTres = { max: [], min: [], average: [], total: [] };
   const step = {
     nodes: { list: [job.node], count: job.nodes, range: job.node },
     time,
@@ -91,6 +93,16 @@ export function sacctJson(job: SlurmJob, now: number): object {
     tasks: { count: 1 },
     state: job.state,
     step: { job_id: job.raw, het: { component: null }, id: 'batch', name: 'batch' },
+    tres: {
+      requested: noTres,
+      consumed: noTres,
+      allocated: counts(job, 0).filter(({ type }) => type !== 'billing'),
+    },
+    pid: null,
+    CPU: { requested_frequency: { min: 0, max: 0 }, governor: [] },
+    kill_request_user: null,
+    statistics: { CPU: { actual_frequency: 0 }, energy: { consumed: 0 } },
+    task: { distribution: 'Unknown' },
   };
   return {
     account: job.account,
@@ -104,8 +116,16 @@ export function sacctJson(job: SlurmJob, now: number): object {
     },
     association: { account: job.account, cluster: job.partition, partition: null, user: job.user },
     cluster: job.partition,
+    constraints: '',
+    container: null,
+    flags: [],
+    group: ownGroup(),
+    het: { job_id: 0, job_offset: null },
+    mcs: { label: '' },
+    reservation: { id: 0, name: 0 },
+    wckey: { wckey: '', flags: [] },
     derived_exit_code: { status: 'SUCCESS', return_code: 0 },
-    time: { ...time, eligible: job.submitted, submission: job.submitted, limit: job.limit ?? null },
+    time: { ...time, eligible: job.eligible ?? 0, submission: job.submitted, limit: job.limit ?? null },
     exit_code,
     job_id: job.raw,
     name: job.name,
@@ -135,10 +155,18 @@ function seconds(value: number): { readonly seconds: number; readonly microsecon
   return { seconds: whole, microseconds: Math.round((value - whole) * 1e6) };
 }
 
-function counts({ cpus, memoryMb, nodes }: SlurmJob): object[] {
+interface Tres {
+  readonly type: string;
+  readonly name: null;
+  readonly id: number;
+  readonly count: number;
+}
+
+function counts({ cpus, memoryMb, nodes }: SlurmJob, memory = memoryMb): Tres[] {
   return [
     { type: 'cpu', name: null, id: 1, count: cpus },
-    { type: 'mem', name: null, id: 2, count: memoryMb },
+    { type: 'mem', name: null, id: 2, count: memory },
     { type: 'node', name: null, id: 4, count: nodes },
+    { type: 'billing', name: null, id: 5, count: cpus },
   ];
 }

@@ -1,6 +1,6 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
-import { namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import { namedJobs, type SlurmJob, slurmJobs, STATE_NAMES, stateNamed } from './slurm-jobs.ts';
 import { slurmDocument, squeueJson } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 import { type Column, columnsOf, fieldOf, lineOf, longColumnsOf } from './squeue-fields.ts';
@@ -23,7 +23,8 @@ export async function squeue(
   if (given.words.length > 0) throw new Refused(`Unrecognized option: ${given.words[0]}`);
   const { values } = given;
   const jobs = values.get('jobs');
-  const named = jobs === undefined || jobs === '' ? undefined : namedJobs(jobs);
+  const named =
+    jobs === undefined || jobs === '' ? undefined : namedJobs(jobs, (word) => new Refused(`Invalid job id: ${word}`));
   const wanted = wantedBy(given);
   for (const option of ['start', 'iterate', 'steps', 'nodelist', 'qos', 'licenses', 'reservation'])
     if (values.has(option)) throw new Refused(`option '--${option}' is not supported`);
@@ -87,11 +88,14 @@ function wantedBy(given: Given): (job: SlurmJob) => boolean {
   const names = list('name');
   const partitions = list('partition');
   const accounts = list('account');
-  const states = list('states')?.map((state) => state.toUpperCase());
+  const states = list('states')?.map((word) => {
+    const state = word.toUpperCase() === 'ALL' ? 'ALL' : stateNamed(word);
+    if (state !== undefined) return state;
+    const valid = `Valid job states include: ${STATE_NAMES.join(',')}`;
+    throw new Refused(`Invalid job state specified: ${word}\n${valid}`);
+  });
   return (job) =>
-    (states === undefined
-      ? LIVE.has(job.state)
-      : states.includes('ALL') || states.includes(job.state) || states.includes(job.code)) &&
+    (states === undefined ? LIVE.has(job.state) : states.includes('ALL') || states.includes(job.state)) &&
     (users === undefined || users.includes(job.user)) &&
     (names === undefined || names.includes(job.name)) &&
     (partitions === undefined || partitions.includes(job.partition)) &&
@@ -102,7 +106,7 @@ function wantedBy(given: Given): (job: SlurmJob) => boolean {
 /** A job that has ended is listed no more; one that never was is an error. */
 async function mustExist(gryphus: Gryphus, jobs: string): Promise<void> {
   for await (const _ of slurmJobs(gryphus, namedJobs(jobs), 'everywhere')) return;
-  throw new Refused('slurm_load_jobs error: Invalid job id specified');
+  throw new Refused('slurm_load_jobs error: Invalid job id specified', 1, 'bare');
 }
 
 /** Pending tasks of an array share a line: `12_[3-5,9%2]`. */

@@ -2,7 +2,7 @@ import { pathOrStart } from '../../job/start-directory.ts';
 import { GryphusError } from '../../errors.ts';
 import type { ContainerSpec } from '../../site/contract.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
-import { adVariables, chirpVariable, entering } from './job-script.ts';
+import { adVariables, chirpVariable, slotVariable, entering } from './job-script.ts';
 import { mountable, type Runtime } from './container-runtimes.ts';
 import type { JobUser } from './job-users.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
@@ -22,6 +22,8 @@ export interface ContainerPlace {
   readonly proxy: string | undefined;
   /** Whether the ad files are in the sandbox. */
   readonly ads: boolean;
+  /** As the pool names it: `slot1_1@host`. */
+  readonly slot?: string | undefined;
   /** Whether it has a proxy for requests to its home. */
   readonly chirp?: boolean;
   /** The path of an image that was transferred, or that is on the node. */
@@ -83,6 +85,7 @@ export function containerScript(
     _CONDOR_SCRATCH_DIR: inside,
     ...(place.proxy === undefined ? {} : { X509_USER_PROXY: place.proxy }),
     ...(place.ads ? adVariables(inside) : {}),
+    ...slotVariable(place.slot),
     ...(place.chirp ? chirpVariable(inside) : {}),
     BATCH_SYSTEM: 'Gryphus',
   };

@@ -120,6 +120,7 @@ export class Containers {
       stdin: placed.stdin,
       proxy: placed.proxy,
       ads: placed.ads === true,
+      slot: placed.slot,
       chirp: placed.chirp === true,
       image,
       // With podman and docker, containers are not our child processes, and have cgroups of their own.

@@ -20,6 +20,8 @@ export interface PlacedJob {
   readonly proxy?: string | undefined;
   /** Whether the ad files of the job and its slot exist. */
   readonly ads?: boolean;
+  /** As the pool names it: `slot1_1@host`. */
+  readonly slot?: string | undefined;
   /** Whether it has a proxy for requests to its home. */
   readonly chirp?: boolean;
   /** The submit directory at home, if the job reaches it (`want_remote_io`). */
@@ -60,6 +62,7 @@ export function jobScript(
     _CONDOR_SCRATCH_DIR: placed.scratch,
     ...(placed.proxy === undefined ? {} : { X509_USER_PROXY: placed.proxy }),
     ...(placed.ads ? adVariables(placed.scratch) : {}),
+    ...slotVariable(placed.slot),
     ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
     ...(placed.submitDir === undefined ? {} : { GRYPHUS_SUBMIT_DIR: placed.submitDir }),
     ...placed.variables,
@@ -101,6 +104,11 @@ export function adVariables(scratch: string): Readonly<Record<string, string>> {
     _CONDOR_JOB_AD: join(scratch, AD_FILES.job),
     _CONDOR_MACHINE_AD: join(scratch, AD_FILES.machine),
   };
+}
+
+/** HTCondor's `slot1_1`, without the machine. */
+export function slotVariable(slot: string | undefined): Readonly<Record<string, string>> {
+  return slot === undefined ? {} : { _CONDOR_SLOT: slot.replace(/@.*$/s, '') };
 }
 
 /** As `adVariables`, for the file that says where the job's proxy is. */

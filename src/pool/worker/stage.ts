@@ -92,7 +92,8 @@ export function equip(
   if (asksHome) chirp.open(run);
   run.variables = isNode(run) ? remote?.open(run) : undefined;
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
-  const all = { ...placed, proxy, ads: received !== undefined, chirp: asksHome, variables: run.variables };
+  const slot = received?.start.slot;
+  const all = { ...placed, proxy, ads: received !== undefined, slot, chirp: asksHome, variables: run.variables };
   return helped(run, accounts?.ready(run, all) ?? all, { checkpoints, remoteIo });
 }
 

@@ -199,7 +199,7 @@ export class Startd {
     let place: AttemptPlace;
     try {
       crashPoint('worker.before-record');
-      place = this.#claims.place(record, 'base' in start.spec ? start.spec.base : undefined);
+      place = this.#claims.place(record, 'base' in start.spec ? start.spec.base : undefined, start.slot);
       crashPoint('worker.saved-record');
     } catch (thrown) {
       return this.#gone(start.key, 'claim', diskFullMessage(thrown));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ProcessIdentity } from '../../util/process-identity.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import type { AttemptRecord } from './attempt-place.ts';
-import { adVariables } from './job-script.ts';
+import { adVariables, slotVariable } from './job-script.ts';
 import { hasSmallFiles, ReusedSandbox } from './reused-sandbox.ts';
 import { killed, NO_RECORD, scratchOf, TaskRunnerSlot } from './task-runner-slot.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
@@ -122,8 +122,8 @@ export class TaskRunner implements Runner {
     return this.#count >= TASKS;
   }
 
-  /** Records a task, which belongs to this task runner from now on. Throws if the disk is full. */
-  give({ key, claim, size, lease, spec }: AttemptRecord): TaskRunnerSlot {
+  /** Records a task, which belongs to this task runner from now on. `name`: of its slot. Throws if the disk is full. */
+  give({ key, claim, size, lease, spec }: AttemptRecord, name?: string): TaskRunnerSlot {
     const n = this.#count++;
     const file = this.#files.pop() ?? this.#most++;
     const gone = this.#gone;
@@ -154,7 +154,7 @@ export class TaskRunner implements Runner {
     this.#slots.set(key, slot);
     slot.taskRunner = this;
     slot.message = shellWords([programOf(spec), ...spec.args]);
-    if (this.#own) slot.before = this.#before(slot.work);
+    if (this.#own) slot.before = this.#before(slot.work, name);
     return slot;
   }
 
@@ -187,14 +187,15 @@ export class TaskRunner implements Runner {
   }
 
   /** Changes into the directory for each job: the path may name a different directory by now. */
-  #before(scratch: string): string {
+  #before(scratch: string, slot: string | undefined): string {
     const start = this.#spec.shared?.cwd ?? scratch;
     const shared = this.#spec.shared !== undefined;
     const here = Object.entries(this.#spec.env).flatMap(([name, value]) => {
       const path = pathOrStart(value);
       return path === undefined ? [] : [[name, shared ? path : scratch] as const];
     });
-    const variables = [...Object.entries({ _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch) }), ...here];
+    const condor = { _CONDOR_SCRATCH_DIR: scratch, ...adVariables(scratch), ...slotVariable(slot) };
+    const variables = [...Object.entries(condor), ...here];
     const own = variables.map(([name, value]) => `${name}=${shellQuote(value)}; `);
     return `cd ${shellQuote(start)} || exit 216; ${own.join('')}`;
   }

@@ -177,12 +177,12 @@ export class WorkerClaims {
   /**
    * Records an attempt on disk, so that no other worker in this directory starts it again. Throws if the disk is full.
    */
-  place(record: AttemptRecord, base: string | undefined): AttemptPlace {
+  place(record: AttemptRecord, base: string | undefined, slot: string | undefined): AttemptPlace {
     // The tasks of a map with files have directories of their own.
     if (!record.user && isLight(record.spec) && (base === undefined || record.spec.shared)) {
       const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
       if (common !== undefined)
-        return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record);
+        return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record, slot);
     }
     const { jobsDir, executeDir = jobsDir } = this.#options;
     const dir = new AttemptDir(record.user ? executeDir : jobsDir, record.key);

@@ -3,6 +3,7 @@ import { asError } from '../../errors.ts';
 import { FOR_PROGRAMS, only } from '../../util/environments.ts';
 import ends from '../../util/ends.sh';
 import common from './launchers/common.sh';
+import batchscript from './launchers/batchscript.sh';
 import mpichscript from './launchers/mpichscript.sh';
 import openmpiscript from './launchers/openmpiscript.sh';
 import rsh from './launchers/gryphus-rsh.sh';
@@ -30,7 +31,7 @@ async function main(file: string): Promise<number> {
   const { exit, message } = await runWorker(readWorkerConfig(file), {
     file,
     scripts: { starter, taskRunner, waiter, ends },
-    launchers: { rsh, common, mpichscript, openmpiscript },
+    launchers: { rsh, common, mpichscript, openmpiscript, batchscript },
     env,
     environment: process.env,
     // A pilot has all its files in one directory.

@@ -8,6 +8,7 @@ export interface LauncherScripts {
   readonly common: string;
   readonly mpichscript: string;
   readonly openmpiscript: string;
+  readonly batchscript: string;
 }
 
 /** Where a node finds them, in its own directory. */
@@ -16,7 +17,7 @@ export const LAUNCHERS = '.gryphus';
 /** Puts the scripts and the token of a node where its job finds them; returns the job's variables for them. */
 export function placeLaunchers(
   work: string,
-  { rsh, common, mpichscript, openmpiscript }: LauncherScripts,
+  { rsh, common, mpichscript, openmpiscript, batchscript }: LauncherScripts,
   {
     port,
     cookie,
@@ -29,6 +30,7 @@ export function placeLaunchers(
     'gryphus-rsh': rsh.replace('@NODE@', () => shellQuote(process.execPath)),
     mpichscript: mpichscript.replace('@COMMON@', () => common),
     openmpiscript: openmpiscript.replace('@COMMON@', () => common),
+    batchscript: batchscript.replace('@COMMON@', () => common),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text, { mode: 0o700 });
   writeFileSync(join(dir, 'gang'), `${port} ${cookie}\n`, { mode: 0o600 });
