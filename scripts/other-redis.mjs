@@ -1,5 +1,5 @@
 // Redis and Valkey of other releases of Debian for the tests, with the libraries that each needs.
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { placeOf, startsWith, unpackPackages } from './other-debian.mjs';
 
@@ -51,6 +51,7 @@ export function needRedis(kind) {
     }
     renameSync(join(dir, 'unpacked/usr/bin', program), join(ours, server));
     linked(ours, place, server);
+    if (release === 'bullseye') withLua(ours, place, server);
     if (!existsSync(place)) renameSync(ours, place);
     return path;
   } catch (thrown) {
@@ -68,4 +69,14 @@ function linked(ours, place, server) {
   if (loader === undefined) throw new Error('there is no loader among its libraries');
   const dirs = new Set(found.filter((name) => /\.so\.\d/.test(name)).map((name) => join(place, name, '..')));
   startsWith(join(ours, server), join(place, loader), [...dirs]);
+}
+
+/** It loads a part of its Lua at run time, from where Debian's own stands. */
+function withLua(ours, place, server) {
+  const found = readdirSync(ours, { recursive: true, encoding: 'utf8' });
+  const module = found.find((name) => name.endsWith('/lua/5.1/cjson.so'));
+  if (module === undefined) throw new Error('there is no lua/5.1/cjson.so in its libraries');
+  renameSync(join(ours, server), join(ours, `${server}.bin`));
+  const script = `#!/bin/sh\nLUA_CPATH='${join(place, module, '..')}/?.so' exec '${join(place, server)}.bin' "$@"\n`;
+  writeFileSync(join(ours, server), script, { mode: 0o755 });
 }

@@ -244,6 +244,11 @@ export interface Queue {
   forgetAllWork(): Promise<void>;
 
   /** Closes this process's connections. */
+  /**
+   * For a daemon that was told to end: from now on, a Redis that is away is neither started nor waited for, as it may have been
+   * told the same.
+   */
+  leave(): void;
   close(): Promise<void>;
 }
 

@@ -48,6 +48,7 @@ export class Connection {
   readonly #others = new Set<Redis>();
   #idle: Redis[] = [];
   #closed = false;
+  readonly #leaving = new AbortController();
   #reviving: Promise<unknown> | undefined;
   readonly #gone: () => boolean;
 
@@ -86,7 +87,7 @@ export class Connection {
       } catch (thrown) {
         const lost =
           thrown instanceof GryphusError && thrown.code === 'queue-unavailable' && thrown.cause !== undefined;
-        if (!lost || this.#closed || Date.now() > end) throw thrown;
+        if (!lost || this.#closed || this.#leaving.signal.aborted || Date.now() > end) throw thrown;
         await sleep(20);
       }
     }
@@ -169,6 +170,11 @@ export class Connection {
     return this.#closed;
   }
 
+  /** From now on, a server that is away is neither started nor waited for: calls fail at once. */
+  leave(): void {
+    this.#leaving.abort();
+  }
+
   /** Closes all connections; no server is started afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -209,6 +215,7 @@ export class Connection {
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: GryphusError) => {
         clearTimeout(timer);
+        this.#leaving.signal.removeEventListener('abort', left);
         redis.off('ready', ready);
         redis.off('end', ended);
         if (error) reject(error);
@@ -216,17 +223,20 @@ export class Connection {
       };
       const ready = () => settle();
       const ended = () => settle(this.#unavailable('its connection ended'));
+      const left = () => settle(this.#unavailable('it is not waited for any more'));
       const timer = setTimeout(() => settle(this.#unavailable(`no answer in ${patience / 1000} s`)), patience);
+      this.#leaving.signal.addEventListener('abort', left, { once: true });
       redis.on('ready', ready);
       redis.on('end', ended);
       if (redis.status === 'end') ended();
+      else if (this.#leaving.signal.aborted) left();
     });
   }
 
   #revive(): void {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
-    // If the state directory is gone, there is nothing to serve.
-    if (this.#gone()) return;
+    // If the state directory is gone, there is nothing to serve; at a shutdown, all are told to end.
+    if (this.#gone() || this.#leaving.signal.aborted) return;
     this.#reviving = ensureServer(this.#options)
       // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)
