@@ -78,8 +78,20 @@ start_of() { # $1 pid: sets PSTART, empty if there is no such process
 } 2>/dev/null
 lives() { # $1 pid, $2 pstart, $3 boot, $4 host; a process on another machine counts as alive
   [ -n "${4-}" ] || return 1
-  [ "$4" = "$HOST" ] || return 0
+  if [ "$4" != "$HOST" ]; then
+    # Another machine, or this one under the name that it had.
+    [ "$BOOT" = - ] || [ "$3" = - ] || [ "$3" = "$BOOT" ] || ! disk_is_own
+    return
+  fi
   is_process "$@"
+}
+# Whether only one machine at a time can have this file system: what an earlier boot left in it is over, under whatever name.
+disk_is_own() {
+  [ -n "${DISK-}" ] || DISK=$(stat -f -c %T . 2>/dev/null) || DISK=unknown
+  case $DISK in
+    bcachefs | btrfs | ext2/ext3 | f2fs | jfs | nilfs | overlayfs | ramfs | reiserfs | tmpfs | xfs | zfs) ;;
+    *) return 1 ;;
+  esac
 }
 # Also after this machine got another name, as a boot has a number of its own.
 is_process() { # the same words
@@ -97,6 +109,24 @@ claim_of() {
     *) CLAIM='' ;;
   esac
 } 2>/dev/null
+# Sets OWNER to a claim's words for the wrapper that had the lock; fails if something of its attempt may be alive. A lock without
+# an owner is as old as the worker's slot.
+owner_of() { # $1 key, $2 submission
+  OWNER=''
+  [ -d "jobs/$1/run.lock.$2" ] || return
+  if IFS= read -r line <"jobs/$1/run.lock.$2/owner"; then
+    for name in pid pstart boot host; do
+      value=${line#*" $name="} && OWNER="$OWNER${OWNER:+ }${value%% *}"
+    done
+    # shellcheck disable=SC2086 # words
+    ! lives $OWNER || return
+  else
+    [ -n "$SLOT" ] && IFS= read -r OWNER <"fork/slot.$SLOT" || return
+    case $OWNER in *" $BOOT "*) return 1 ;; esac
+  fi
+  set +f
+  ! grep -qsF "GRYPHUS_KEY=$1" /proc/[0-9]*/environ
+}
 # A worker that died at the very moment of its claim left no slot in it. Then it is given up when no worker is left.
 taker_lives() {
   if [ -n "$SLOT" ]; then
@@ -165,6 +195,9 @@ fork_repair() {
         *@*) mv -f "$file" "fork/queue/$name" ;;
         *) rm -f "$file" ;;
       esac
+    elif [ -z "$CLAIM" ] && ! taker_lives && owner_of "${word%:*}" "${word##*:}"; then
+      # All were killed before the claim named the program.
+      printf '%s\n' "$OWNER" >|"$file"
     fi
   done 2>/dev/null
   set -f

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
 import { GryphusCommand, prose, terminalWidth } from './command.ts';
@@ -8,7 +9,8 @@ import { systemdUnit } from './show/systemd.ts';
 export class Up extends GryphusCommand {
   static override summary = 'Start the Scheduler and its Redis, if they are not running.';
   static override description =
-    prose(`Every command that needs them does the same. --systemd prints a user unit that starts them when you log in;
+    prose(`Every command that needs them does the same. --systemd prints a user unit that starts them when you log in, or at
+boot if you linger, with the PATH and the directories of the shell in which you type this;
 \`systemctl --user enable --now gryphus\` turns it on.`);
   static override examples = [
     '<%= config.bin %> up',
@@ -29,7 +31,8 @@ export class Up extends GryphusCommand {
     if (flags.systemd) {
       const program = fileURLToPath(new URL('../bin/gryphus.js', import.meta.url));
       const home = flags.home ?? process.env['GRYPHUS_HOME'];
-      process.stdout.write(systemdUnit(process.execPath, program, home));
+      const env = { ...process.env, GRYPHUS_HOME: home && resolve(home) };
+      process.stdout.write(systemdUnit(process.execPath, program, env));
       return;
     }
     const { Gryphus } = await import('../index.ts');

@@ -116,6 +116,9 @@ async function leave(queue: Queue, cluster: number, exitCode: number): Promise<n
   return exitCode;
 }
 
+/** How long an ending DAG manager waits for the queue, in milliseconds: at a shutdown, that was told to end as well. */
+const LAST_QUESTION_MS = 3000;
+
 /** Ensures that a DAG has one manager. When told to end, it asks the queue whether its DAG is removed or only held. */
 function watch(queue: Queue, cluster: number, world: QueueWorld): void {
   void patiently(() => queue.acquireLease(`dag:${cluster}`, LEASE_MS, { force: true })).then((lease) => {
@@ -131,8 +134,9 @@ function watch(queue: Queue, cluster: number, world: QueueWorld): void {
     }, LEASE_MS / 3).unref();
   });
   const asked = async (): Promise<void> => {
-    const [own] = await patiently(() => queue.get([{ cluster, proc: 0 }]));
-    const removed = own === undefined || LIFE[own.state].shows === 'removed';
+    const signal = AbortSignal.timeout(LAST_QUESTION_MS);
+    const jobs = await patiently(() => queue.get([{ cluster, proc: 0 }]), signal).catch(() => undefined);
+    const removed = jobs !== undefined && (jobs[0] === undefined || LIFE[jobs[0].state].shows === 'removed');
     world.put(removed ? { is: 'told', event: { is: 'remove' } } : { is: 'stop' });
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void asked());

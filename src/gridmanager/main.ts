@@ -115,8 +115,11 @@ async function main(identity: string): Promise<void> {
     log: (message, facts) => log.info(facts ?? {}, message),
     onFault,
   });
-  process.once('SIGTERM', () => manager.end());
-  process.once('SIGINT', () => manager.end());
+  const leave = () => {
+    queue.leave();
+    manager.end();
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, leave);
   spreadNet({ onFault, end: (error) => manager.end(error) });
   endWithState(paths.stateDir, () => manager.end());
   await loginSocket.open({

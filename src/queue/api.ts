@@ -243,6 +243,11 @@ export interface Queue {
   /** Deletes all work items, as if BullMQ had lost them. */
   forgetAllWork(): Promise<void>;
 
+  /**
+   * For a daemon that was told to end: from now on, a Redis that is away is neither started nor waited for, as it may have been
+   * told the same.
+   */
+  leave(): void;
   /** Closes this process's connections. */
   close(): Promise<void>;
 }

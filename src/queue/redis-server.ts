@@ -8,7 +8,7 @@ import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { diskIsFull, latestLog, refuseFullDisk } from './redis-disk.ts';
-import { damagedQueue } from './redis-damage.ts';
+import { damagedQueue, refuseLaterFile } from './redis-damage.ts';
 import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
@@ -39,6 +39,7 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
   if (greeting === 'loading' && (await untilReady(known, Date.now())) === 'ready') return known.socket;
   const program = findServer(options) ?? (await provideRedis(options));
   refuseFullDisk(options.stateDir);
+  refuseLaterFile(program, known);
   const place = prepareServerPlace(options);
   const deadline = Date.now() + START_MS;
   const patience = Date.now() + LOCKED_MS;

@@ -6,7 +6,7 @@ import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
-import { ensureServer, serverState } from './redis-server.ts';
+import { ensureServer, serverState, stopUnusedServer } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Prefix of one agent's keys, in a Redis that others may use too. */
@@ -48,7 +48,9 @@ export class Connection {
   readonly #others = new Set<Redis>();
   #idle: Redis[] = [];
   #closed = false;
+  readonly #leaving = new AbortController();
   #reviving: Promise<unknown> | undefined;
+  #revived = false;
   readonly #gone: () => boolean;
 
   private constructor(options: QueueOptions, url: string | undefined) {
@@ -86,7 +88,7 @@ export class Connection {
       } catch (thrown) {
         const lost =
           thrown instanceof GryphusError && thrown.code === 'queue-unavailable' && thrown.cause !== undefined;
-        if (!lost || this.#closed || Date.now() > end) throw thrown;
+        if (!lost || this.#closed || this.#leaving.signal.aborted || Date.now() > end) throw thrown;
         await sleep(20);
       }
     }
@@ -169,12 +171,19 @@ export class Connection {
     return this.#closed;
   }
 
+  /** From now on, a server that is away is neither started nor waited for: calls fail at once. */
+  leave(): void {
+    this.#leaving.abort();
+  }
+
   /** Closes all connections; no server is started afterwards. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const one of [this.#main, ...this.#others]) hangUp(one);
     this.#idle = [];
     await this.#reviving;
+    // It was restarted just before we were told to end, and perhaps was told the same.
+    if (this.#revived && this.#leaving.signal.aborted) await stopUnusedServer(this.#options).catch(() => false);
   }
 
   #patient(): Options {
@@ -209,6 +218,7 @@ export class Connection {
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: GryphusError) => {
         clearTimeout(timer);
+        this.#leaving.signal.removeEventListener('abort', left);
         redis.off('ready', ready);
         redis.off('end', ended);
         if (error) reject(error);
@@ -216,18 +226,24 @@ export class Connection {
       };
       const ready = () => settle();
       const ended = () => settle(this.#unavailable('its connection ended'));
+      const left = () => settle(this.#unavailable('it is not waited for any more'));
       const timer = setTimeout(() => settle(this.#unavailable(`no answer in ${patience / 1000} s`)), patience);
+      this.#leaving.signal.addEventListener('abort', left, { once: true });
       redis.on('ready', ready);
       redis.on('end', ended);
       if (redis.status === 'end') ended();
+      else if (this.#leaving.signal.aborted) left();
     });
   }
 
   #revive(): void {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
-    // If the state directory is gone, there is nothing to serve.
-    if (this.#gone()) return;
+    // If the state directory is gone, there is nothing to serve; at a shutdown, all are told to end.
+    if (this.#gone() || this.#leaving.signal.aborted) return;
     this.#reviving = ensureServer(this.#options)
+      .then(() => {
+        this.#revived = true;
+      })
       // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)
       .finally(() => {

@@ -169,7 +169,8 @@ export class WorkQueue implements Work {
   }
 
   #bullOptions() {
-    return { connection: { ...this.#db.bullOptions() }, prefix: bullPrefix(this.#db) };
+    // What is too old was refused before (redis-fit.ts).
+    return { connection: { ...this.#db.bullOptions() }, prefix: bullPrefix(this.#db), skipVersionCheck: true };
   }
 }
 

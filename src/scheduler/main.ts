@@ -193,7 +193,12 @@ async function main(): Promise<void> {
     log.error('the state directory is gone');
     scheduler.end();
   });
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => scheduler.end());
+  const leave = () => {
+    queue.leave();
+    pool.leave();
+    scheduler.end();
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, leave);
   spreadNet({ onFault, end: (error) => scheduler.end(error) });
   // GridManagers survive a Scheduler that was killed, and with them the connections that users logged in to. They are
   // adopted only now, because one that exits at once is reported to the Scheduler.

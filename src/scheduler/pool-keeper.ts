@@ -32,6 +32,7 @@ export class PoolKeeper {
   #trouble: Trouble | undefined;
   #again: NodeJS.Timeout | undefined;
   #wanted = false;
+  #leaving = false;
   readonly #heartbeats = new Heartbeats();
   #client: CentralManagerClient | undefined;
   #answers = 0;
@@ -40,8 +41,15 @@ export class PoolKeeper {
     this.#options = options;
   }
 
+  /** From now on, a central manager that ends is not replaced. */
+  leave(): void {
+    this.#leaving = true;
+    clearTimeout(this.#again);
+  }
+
   /** The pool is needed: starts the central manager if it is not running. */
   want(): void {
+    if (this.#leaving) return;
     this.#wanted = true;
     if (!this.#centralManager && !this.#again) this.#start();
   }
@@ -51,8 +59,7 @@ export class PoolKeeper {
    * running.
    */
   async end(patienceMs: number): Promise<void> {
-    this.#wanted = false;
-    clearTimeout(this.#again);
+    this.leave();
     const centralManager = this.#centralManager;
     if (!centralManager) return;
     const gone = new Promise<void>((resolve) => centralManager.once('close', () => resolve()));
@@ -138,7 +145,7 @@ export class PoolKeeper {
   }
 
   #ended(clean: boolean, startedAt: number, message: string): void {
-    if (!this.#wanted) return;
+    if (!this.#wanted || this.#leaving) return;
     const now = Date.now();
     this.#options.log("the pool's central manager ended", { message });
     this.#trouble = troubleAfter(this.#trouble, clean, now - startedAt, now);

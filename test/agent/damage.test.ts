@@ -1,9 +1,10 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CLI, TestAgent, until } from './agent.ts';
+import { TestAgent, until } from './agent.ts';
+import { MAY_BE_ANOTHER, runOn } from './machine.ts';
 import { RELEASES, unpackRelease } from './release.ts';
 
 let agent: TestAgent;
@@ -101,27 +102,18 @@ describe('a home', () => {
     renameSync(moved, agent.home);
   }, 120_000);
 
-  it.skipIf(process.getuid?.() !== 0)(
+  it.skipIf(!MAY_BE_ANOTHER)(
     'on a file system of two machines is used by one at a time, and the other is told',
     async () => {
       await agent.submit(HELD);
-      const boot = agent.file('boot', '11111111-2222-3333-4444-555555555555\n');
-      /** As on another machine: another host name, another boot. */
       const elsewhere = (...words: string[]) =>
-        new Promise<{ code: number | null; said: string }>((resolve) => {
-          const script = 'hostname elsewhere && mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';
-          const args = ['--uts', '--mount', 'sh', '-c', script, boot, process.execPath, CLI, ...words];
-          const child = spawn('unshare', args, { env: agent.env, cwd: agent.work, stdio: ['ignore', 'pipe', 'pipe'] });
-          let said = '';
-          for (const out of [child.stdout, child.stderr]) out.setEncoding('utf8').on('data', (text) => (said += text));
-          child.once('close', (code) => resolve({ code, said }));
-        });
+        runOn(agent, { host: 'elsewhere', boot: '11111111-2222-3333-4444-555555555555' }, ...words);
       const refused = await elsewhere('q');
-      expect(refused.said).toContain(`The state directory ${state()} is in use on host ${hostname()}.`);
+      expect(refused.stderr).toContain(`The state directory ${state()} is in use on host ${hostname()}.`);
       expect(refused.code).toBe(75);
       await agent.ok('down');
       const taken = await elsewhere('q', '--json');
-      expect(taken.said).toContain('"ClusterId": 1');
+      expect(taken.stdout).toContain('"ClusterId": 1');
       const back = await agent.run(['q']);
       expect(back.stderr).toContain('is in use on host elsewhere.');
       await elsewhere('down');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { kill, processes } from './kill.ts';
 import { TestAgent, until } from './agent.ts';
+import { daemons, startEverything } from './everything.ts';
 
 let agent: TestAgent;
 let other: TestAgent;
@@ -17,33 +18,12 @@ afterEach(async () => {
 });
 
 const LIMIT_MS = 10_000;
-/** Our own programs, but not what runs at a site, which goes on. */
-const DAEMON = /\/dist\/|redis-server|valkey-server|gryphus-waiter|worker\.mjs/;
-const daemons = (of: TestAgent) => processes(of).filter(({ what }) => DAEMON.test(what));
-
-/** Every kind of process that outlives its command. */
-async function everything(): Promise<void> {
-  const long = 'executable = /bin/sleep\ntransfer_executable = false\narguments = 600\nrequest_memory = 20M\nqueue\n';
-  await agent.ok('web', '--port', '0');
-  const pool = await agent.submit(`universe = vanilla\n${long}`);
-  const site = await agent.submit(`universe = grid\ngrid_resource = batch fork local\n${long}`);
-  agent.file('node.sub', `universe = grid\ngrid_resource = batch fork local\n${long}`);
-  agent.file('my.dag', 'JOB A node.sub\n');
-  await agent.ok('dag', 'submit', 'my.dag');
-  await agent.ok('wait', '--until', 'start', '--timeout', '60', String(pool), String(site));
-  await until('all daemons', () => {
-    const all = daemons(agent).map(({ what }) => what);
-    const kinds = [/scheduler\/main/, /gridmanager\/main/, /central-manager-main/, /worker\.mjs/, /dag-manager/];
-    return [...kinds, /web-server/, /(redis|valkey)-server/].every((kind) => all.some((what) => kind.test(what)));
-  });
-}
-
 it.each(['removed', "replaced by another agent's"])(
   'daemons whose state directory is %s end within 10 s, make no file there, and touch nobody else',
   async (how) => {
     await other.ok('up');
     const others = daemons(other).map(({ pid }) => pid);
-    await everything();
+    await startEverything(agent, 'executable = /bin/sleep\narguments = 600');
     const state = join(agent.home, 'state');
     if (how === 'removed') rmSync(state, { recursive: true, maxRetries: 20 });
     else {

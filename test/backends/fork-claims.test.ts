@@ -13,10 +13,10 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true }));
 
 /** What the queue reports for a claim with this line, in a JobManager of host `here` and boot `now`. */
-function stateOf(line: string): string | undefined {
+function stateOf(line: string, disk = ''): string | undefined {
   mkdirSync(join(dir, 'jobs/a.1.0.1/run.lock.1'), { recursive: true });
   writeFileSync(join(dir, 'fork/running/7-a.1.0.1:1'), line);
-  const script = `set -ufC; cd '${dir}'; say() { printf '%s\\n' "$*"; }; GRYPHUS_SLOTS=0 HOST=here BOOT=now; . '${FORK}'; backend_queue`;
+  const script = `set -ufC; cd '${dir}'; say() { printf '%s\\n' "$*"; }; GRYPHUS_SLOTS=1 HOST=here BOOT=now DISK=${disk}; . '${FORK}'; backend_queue`;
   const { stdout } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
   return /^gryphus\.a\.1\.0\.1\.1 7 (\w+)$/m.exec(stdout)?.[1];
 }
@@ -35,6 +35,43 @@ it('a claim says which process runs it, or that none does yet', () => {
   expect(stateOf(`${process.pid} 1 now elsewhere\n`)).toBe('RUNNING');
   expect(stateOf(`${process.pid} 1 now here\n`)).toBe('VANISHED');
   expect(stateOf(`${process.pid} ${startOf(process.pid)} before here\n`)).toBe('NODE_FAIL');
+});
+
+it('a claim of a machine that was rebooted under another name is over, unless other machines share its file system', () => {
+  const claim = `${process.pid} ${startOf(process.pid)} before elsewhere\n`;
+  expect(stateOf(claim)).toBe('NODE_FAIL');
+  expect(stateOf(claim, 'nfs')).toBe('RUNNING');
+  expect(stateOf(`${process.pid} 1 - elsewhere\n`)).toBe('RUNNING');
+});
+
+describe('a claim whose worker and wrapper were killed before it named the program', () => {
+  const OWNER = (pid: number, boot: string) =>
+    `1 host=here pid=${pid} pstart=${startOf(pid)} boot=${boot} start=1 id=7 .\n`;
+  const claimed = (slotBoot: string, owner?: string): string | undefined => {
+    mkdirSync(join(dir, 'jobs/a.1.0.1/run.lock.1'), { recursive: true });
+    if (owner !== undefined) writeFileSync(join(dir, 'jobs/a.1.0.1/run.lock.1/owner'), owner);
+    writeFileSync(join(dir, 'fork/slot.1'), `${process.pid} 1 ${slotBoot} here\n`);
+    return stateOf('@1\n');
+  };
+  it('is over if its owner is', () => {
+    expect(claimed('now', OWNER(process.pid, 'now'))).toBe('RUNNING');
+    expect(claimed('before', OWNER(process.pid, 'before'))).toBe('NODE_FAIL');
+    expect(claimed('now', OWNER(process.pid, 'now').replace(/pstart=\d+/, 'pstart=1'))).toBe('VANISHED');
+  });
+  it('is over after a reboot even if its owner was not written', () => {
+    expect(claimed('now')).toBe('RUNNING');
+    expect(claimed('before')).toBe('NODE_FAIL');
+  });
+  it('is not while its program runs', async () => {
+    const job = spawn('sleep', ['600'], { env: { GRYPHUS_KEY: 'a.1.0.1' } });
+    const ended = new Promise((done) => void job.once('close', done));
+    try {
+      expect(claimed('now', OWNER(process.pid, 'now').replace(/pstart=\d+/, 'pstart=1'))).toBe('RUNNING');
+    } finally {
+      job.kill('SIGKILL');
+      await ended;
+    }
+  });
 });
 
 describe('a claim of an older version, or under another name of the machine,', () => {

@@ -152,11 +152,12 @@ describe('errors', () => {
 });
 
 it('a unit of systemd has its words quoted', () => {
-  const unit = systemdUnit('/opt/no de/bin/node', '/a$b/%/gryphus.js', '/home/"me"/$x');
+  const unit = systemdUnit('/opt/no de/bin/node', '/a$b/%/gryphus.js', { GRYPHUS_HOME: '/home/"me"/$x', SECRET: 'no' });
   expect(unit).toContain('ExecStart="/opt/no de/bin/node" "/a$$b/%%/gryphus.js" up\n');
   expect(unit).toContain('ExecStop="/opt/no de/bin/node" "/a$$b/%%/gryphus.js" down\n');
   expect(unit).toContain('Environment="GRYPHUS_HOME=/home/\\"me\\"/$x"\n');
-  expect(systemdUnit('n', 'p', undefined)).not.toContain('Environment');
+  expect(unit).not.toContain('SECRET');
+  expect(systemdUnit('n', 'p', { GRYPHUS_HOME: undefined })).not.toContain('Environment');
 });
 
 it('a log is done when every job that it speaks of has ended, and a job may begin again', () => {

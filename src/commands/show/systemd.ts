@@ -1,16 +1,28 @@
-/** A systemd user unit (systemd.service(5)) that keeps the Scheduler running; `home` if it is not the default. */
-export function systemdUnit(node: string, program: string, home: string | undefined): string {
+/** Where the agent's files are, and what it finds without a path: systemd's own environment is not that of the user's shell. */
+const VARIABLES = ['GRYPHUS_HOME', 'XDG_CONFIG_HOME', 'XDG_STATE_HOME', 'GRYPHUS_REDIS_SERVER', 'PATH'] as const;
+
+/**
+ * A systemd user unit (systemd.service(5)) that starts the Scheduler at boot or log-in, and again if that failed: a home may be
+ * mounted late. `env`: the environment in which it is to run, of which it gets `VARIABLES`.
+ */
+export function systemdUnit(node: string, program: string, env: Readonly<Record<string, string | undefined>>): string {
   const command = (word: string) => `ExecStart=${unitQuoted(node)} ${unitQuoted(program)} ${word}`;
+  const variables = VARIABLES.flatMap((name) => {
+    const value = env[name];
+    return value ? [`Environment=${unitQuoted(`${name}=${value}`).replaceAll('$$', '$')}\n`] : [];
+  });
   return `[Unit]
 Description=Gryphus, a personal grid agent
-After=network-online.target
+StartLimitIntervalSec=0
 
 [Service]
 Type=oneshot
 RemainAfterExit=yes
+Restart=on-failure
+RestartSec=30
 # Local jobs outlive the agent.
 KillMode=process
-${home === undefined ? '' : `Environment=${unitQuoted(`GRYPHUS_HOME=${home}`).replaceAll('$$', '$')}\n`}${command('up')}
+${variables.join('')}${command('up')}
 ${command('down').replace('ExecStart', 'ExecStop')}
 
 [Install]
