@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
-import { duration, elapsed, moment, namedJobs, type SlurmJob, slurmJobs, tres } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { duration, elapsed, moment, namedJobs, slurmJobs, tres } from './slurm-jobs.ts';
 import { sacctJson, slurmDocument } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 import { ownUser } from '../../util/own-user.ts';

@@ -1,167 +1,6 @@
-import type { AdText, Gryphus, JobView, QueryRequest } from '../../index.ts';
-import { inAd, readBoolean, readNumber, readString } from '../../job/values.ts';
+import type { Gryphus, QueryRequest } from '../../index.ts';
 import { Refused } from './options.ts';
-
-/** As in src/batch-script/array.ts: an array's job has the number cluster × 10⁷ + index. */
-const JOB_NUMBERS = 10_000_000;
-
-const STATES = {
-  PENDING: 'PD',
-  RUNNING: 'R',
-  SUSPENDED: 'S',
-  COMPLETING: 'CG',
-  COMPLETED: 'CD',
-  CANCELLED: 'CA',
-  FAILED: 'F',
-  TIMEOUT: 'TO',
-  NODE_FAIL: 'NF',
-  OUT_OF_MEMORY: 'OOM',
-} as const;
-export type SlurmState = keyof typeof STATES;
-
-/** A job in Slurm's terms. Times are Unix seconds. */
-export interface SlurmJob {
-  readonly cluster: number;
-  readonly proc: number;
-  readonly task: number | undefined;
-  /** `12`, `12_3`. */
-  readonly id: string;
-  readonly raw: number;
-  readonly state: SlurmState;
-  readonly code: string;
-  readonly reason: string;
-  readonly name: string;
-  readonly user: string;
-  readonly partition: string;
-  readonly account: string;
-  readonly cpus: number;
-  readonly gpus: number;
-  readonly nodes: number;
-  readonly memoryMb: number;
-  /** Minutes. */
-  readonly limit: number | undefined;
-  readonly submitted: number;
-  readonly started: number | undefined;
-  readonly ended: number | undefined;
-  readonly node: string;
-  readonly exit: string;
-  readonly directory: string;
-  readonly command: string;
-  readonly output: string;
-  readonly error: string;
-  readonly comment: string;
-  readonly dependency: string;
-  readonly priority: number;
-  /** For an array: its indices, and the most at once. */
-  readonly array: string;
-  readonly starts: number;
-  /** Held in the queue, even if its state is an end. */
-  readonly held: boolean;
-  /** Seconds of the processor. */
-  readonly userCpu: number;
-  readonly systemCpu: number;
-  /** The most memory that it used. */
-  readonly residentKb: number;
-}
-
-export const ATTRIBUTES =
-  'JobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject GryphusAccount RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
-    ' ',
-  );
-
-export function slurmJob({ id, ad }: Pick<JobView, 'id' | 'ad'>): SlurmJob {
-  const get = inAd(ad);
-  const task = readNumber(get, 'GryphusArrayTask') ?? (id.proc > 0 ? id.proc : undefined);
-  const state = stateOf(ad);
-  const started = readNumber(get, 'JobCurrentStartDate') ?? readNumber(get, 'JobStartDate');
-  const live = state === 'PENDING' || state === 'RUNNING' || state === 'SUSPENDED' || state === 'COMPLETING';
-  const signal = readBoolean(get, 'ExitBySignal') === true ? (readNumber(get, 'ExitSignal') ?? 0) : 0;
-  const seconds = readNumber(get, 'BatchRuntime');
-  const command = readString(get, 'Cmd') ?? '';
-  return {
-    cluster: id.cluster,
-    proc: id.proc,
-    task,
-    id: task === undefined ? `${id.cluster}` : `${id.cluster}_${task}`,
-    raw: task === undefined ? id.cluster : id.cluster * JOB_NUMBERS + task,
-    state,
-    code: STATES[state],
-    reason: state === 'PENDING' ? reasonOf(ad) : 'None',
-    name: readString(get, 'JobBatchName') ?? command.slice(command.lastIndexOf('/') + 1),
-    user: readString(get, 'Owner') ?? '',
-    partition: readString(get, 'BatchQueue') ?? readString(get, 'GryphusSite') ?? '',
-    account: readString(get, 'BatchProject') ?? readString(get, 'GryphusAccount') ?? '',
-    cpus: readNumber(get, 'RequestCpus') ?? 1,
-    gpus: readNumber(get, 'RequestGPUs') ?? 0,
-    nodes: readNumber(get, 'MachineCount') ?? 1,
-    memoryMb: readNumber(get, 'RequestMemory') ?? 0,
-    limit: seconds === undefined ? undefined : Math.ceil(seconds / 60),
-    submitted: readNumber(get, 'QDate') ?? 0,
-    started: state === 'PENDING' ? undefined : started,
-    ended: live ? undefined : readNumber(get, 'CompletionDate') || readNumber(get, 'EnteredCurrentStatus'),
-    node:
-      state === 'PENDING'
-        ? ''
-        : ((readString(get, 'RemoteHost') ?? readString(get, 'LastRemoteHost') ?? '').split('@').at(-1) ?? ''),
-    exit: signal > 0 ? `0:${signal}` : `${live ? 0 : (readNumber(get, 'ExitCode') ?? 0)}:0`,
-    directory: readString(get, 'Iwd') ?? '',
-    command,
-    output: readString(get, 'Out') ?? '',
-    error: readString(get, 'Err') ?? '',
-    comment: readString(get, 'JobDescription') ?? '',
-    dependency: readString(get, 'GryphusDependency') ?? '',
-    priority: readNumber(get, 'JobPrio') ?? 0,
-    array: readString(get, 'GryphusArray') ?? '',
-    starts: readNumber(get, 'NumJobStarts') ?? 0,
-    held: readNumber(get, 'JobStatus') === 5,
-    userCpu: readNumber(get, 'RemoteUserCpu') ?? 0,
-    systemCpu: readNumber(get, 'RemoteSysCpu') ?? 0,
-    residentKb: readNumber(get, 'ResidentSetSize') ?? 0,
-  };
-}
-
-/** HTCondor's hold codes of a job that waits; any other says how it failed, after which Slurm's job has ended. */
-const WAITS = new Set([1, 15]);
-const FAILURES: Readonly<Record<number, SlurmState>> = {
-  34: 'OUT_OF_MEMORY',
-  35: 'NODE_FAIL',
-  46: 'TIMEOUT',
-  47: 'TIMEOUT',
-};
-
-function stateOf(ad: AdText): SlurmState {
-  const get = inAd(ad);
-  switch (readNumber(get, 'JobStatus')) {
-    case 2:
-      return 'RUNNING';
-    case 3:
-      return 'CANCELLED';
-    case 4:
-      return readBoolean(get, 'ExitBySignal') === true || (readNumber(get, 'ExitCode') ?? 1) !== 0
-        ? 'FAILED'
-        : 'COMPLETED';
-    case 5: {
-      const code = readNumber(get, 'HoldReasonCode') ?? 0;
-      return WAITS.has(code) ? 'PENDING' : (FAILURES[code] ?? 'FAILED');
-    }
-    case 6:
-      return 'COMPLETING';
-    case 7:
-      return 'SUSPENDED';
-    case undefined:
-    default:
-      return 'PENDING';
-  }
-}
-
-function reasonOf(ad: AdText): string {
-  const get = inAd(ad);
-  if (readNumber(get, 'JobStatus') !== 5) return 'Priority';
-  if (!get.get('GryphusDependency') || readNumber(get, 'HoldReasonCode') !== 15) return 'JobHeldUser';
-  return (readString(get, 'HoldReason') ?? '').startsWith('DependencyNever')
-    ? 'DependencyNeverSatisfied'
-    : 'Dependency';
-}
+import { ATTRIBUTES, JOB_NUMBERS, SlurmJob } from './slurm-job.ts';
 
 /** A job, a whole array, or one task of it. */
 export interface Named {
@@ -219,12 +58,12 @@ export async function* slurmJobs(
   if (where === 'queue') {
     for await (const some of gryphus.queryChunks(request))
       for (const view of some) {
-        const job = slurmJob(view);
+        const job = new SlurmJob(view.id, view.ad);
         if (isNamed(job, named)) yield job;
       }
   } else {
     for await (const view of gryphus.jobs(request)) {
-      const job = slurmJob(view);
+      const job = new SlurmJob(view.id, view.ad);
       if (isNamed(job, named)) yield job;
     }
   }
