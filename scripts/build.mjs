@@ -20,6 +20,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { lazyRequires } from './lazy-requires.mjs';
 import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper, buildRemoteIo } from './native.mjs';
@@ -140,6 +141,7 @@ function common() {
     plugins: [
       { name: 'own-places', setup: keepOwnPlaces },
       englishOnly,
+      lazyRequires('@oclif/core', 'ioredis'),
       externals(['bullmq', 'nodemailer', 'basic-ftp', 'pino', 'node-forge', 'ssh2']),
     ],
   };

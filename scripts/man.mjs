@@ -23,13 +23,13 @@ export async function formats(sources, ending) {
 
 /** `built`: the compiled sources. `root`: the checkout. */
 export async function writeManPages(built, root) {
-  const { COMMANDS } = await load(join(built, 'commands/registry.js'));
+  const { allCommands } = await load(join(built, 'commands/registry.js'));
   const { manPages } = await load(join(built, 'commands/show/man.js'));
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   // https://reproducible-builds.org/docs/source-date-epoch/: seconds
   const epoch = process.env.SOURCE_DATE_EPOCH;
   const date = (epoch ? new Date(Number(epoch) * 1000) : new Date()).toISOString().slice(0, 10);
   mkdirSync(join(built, 'man'));
-  for (const { file, text } of manPages(COMMANDS, await formats(built, '.js'), { version, date }))
+  for (const { file, text } of manPages(await allCommands(), await formats(built, '.js'), { version, date }))
     writeFileSync(join(built, 'man', file), text);
 }

@@ -183,6 +183,13 @@ describe('the modules', () => {
     expect(early.map(([file, by]) => `${by} → ${file}`)).toEqual([]);
   });
 
+  it('load no command, and no API, before a command is called', () => {
+    const loaded = new Set(['commands/main.ts']);
+    for (const file of loaded) for (const to of ownImports(file, AT_ONCE)) loaded.add(to);
+    const later = new Set(['index.ts', ...ownImports('commands/registry.ts')]);
+    expect([...loaded].filter((file) => later.has(file))).toEqual([]);
+  });
+
   it('share values in the queue through its tables only', () => {
     const others = files.filter((file) => file !== 'queue/table.ts');
     const direct = others.filter((file) => /\bkv\.(get|set|list|delete)\(/.test(readFileSync(join(SRC, file), 'utf8')));

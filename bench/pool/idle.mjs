@@ -1,4 +1,4 @@
-// What many workers, sites and few jobs cost in one agent: node bench/pool/idle.mjs [--workers 10000] [--sites 200] [--a-minute 1000]
+// What many workers, sites and few jobs cost in one agent: node bench/pool/idle.mjs [--workers 2000] [--sites 200] [--a-minute 1000]
 // [--minutes 1] [--json], with a built dist/.
 import { bundled } from '../bundle.mjs';
 

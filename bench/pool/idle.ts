@@ -27,7 +27,7 @@ export async function main(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
-      workers: { type: 'string', default: '10000' },
+      workers: { type: 'string', default: '2000' },
       sites: { type: 'string', default: '200' },
       'a-minute': { type: 'string', default: '1000' },
       minutes: { type: 'string', default: '1' },
@@ -44,11 +44,9 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     for (let i = 0; i < (sites ?? 0); i++) agent.site(`s${i}`, { url: 'local', batch: 'fork' });
     await agent.ok('up');
-    for (let i = 0; i < (sites ?? 0); i++) {
-      await agent.submit(
-        `universe = grid\ngrid_resource = batch fork s${i}\nexecutable = /bin/sleep\ntransfer_executable = false\narguments = 100000\nqueue\n`,
-      );
-    }
+    await agent.submit(
+      `universe = grid\ngrid_resource = batch fork s$(Process)\nexecutable = /bin/sleep\ntransfer_executable = false\narguments = 100000\nqueue ${sites}\n`,
+    );
     // The central manager runs while the pool has work. No machine has that much.
     await agent.submit('executable = /bin/true\nrequest_memory = 90T\nqueue\n');
     const places = poolPlaces(loadPaths({ GRYPHUS_HOME: agent.home }));
@@ -60,9 +58,11 @@ export async function main(args: readonly string[]): Promise<void> {
       if (i % AT_ONCE === AT_ONCE - 1)
         await until('workers to connect', () => some.every(({ up }) => up) || undefined, 300_000);
     }
+    say(`${workers} workers are connected`);
     const running = async () =>
       (JSON.parse(await agent.ok('q', '--run', '--json')) as unknown[]).length === sites || undefined;
     await until('the jobs of the sites to run', running, 600_000);
+    say(`${sites} sites run a job`);
     await sleep(30_000);
     const idle = await spent(agent, minutes ?? 1, async () => undefined);
     let ended = 0;
@@ -92,6 +92,11 @@ export async function main(args: readonly string[]): Promise<void> {
     await agent.ok('rm', '--all').catch(() => undefined);
     await agent.end();
   }
+}
+
+/** Progress, beside the table. */
+function say(what: string): void {
+  process.stderr.write(`${what} after ${Math.round(performance.now() / 1000)} s\n`);
 }
 
 /** Seconds of processor time of each part while `work` runs, which is told how many seconds are left. */

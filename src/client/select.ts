@@ -89,45 +89,46 @@ export function viewsOf(
 /** Some attributes of a job, under the names by which they were requested. */
 export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<string, string> {
   const names = [...new Set(attributes)];
-  const places = new Map<string, number[]>();
-  for (const [place, name] of names.entries()) {
-    const low = name.toLowerCase();
-    places.set(low, [...(places.get(low) ?? []), place]);
-  }
+  const byLow = byLowerCase(names);
   /** Keyed by a job's own spelling of a name. */
-  const asked = new Map<string, readonly number[]>();
-  const askedFor = (own: string): readonly number[] => {
+  const asked = new Map<string, readonly string[]>();
+  const askedFor = (own: string): readonly string[] => {
     let found = asked.get(own);
     if (!found) {
-      found = places.get(own.toLowerCase()) ?? [];
+      found = byLow.get(own.toLowerCase()) ?? [];
       asked.set(own, found);
     }
     return found;
   };
-  const shared = new Map<Attrs | undefined, readonly (string | null)[]>();
-  const below = (parent: Attrs | undefined): readonly (string | null)[] => {
-    let texts = shared.get(parent);
-    if (!texts) {
-      texts = names.map((name) => parent?.get(name) ?? null);
-      shared.set(parent, texts);
-    }
-    return texts;
-  };
-  const texts: (string | null)[] = [];
-  return ({ parent, own }) => {
-    const common = below(parent);
-    for (let place = 0; place < names.length; place++) texts[place] = common[place] ?? null;
-    for (const name in own) {
-      const text = own[name];
-      if (text !== undefined) for (const place of askedFor(name)) texts[place] = text;
-    }
-    // Attributes are set in one order for all jobs, and none is deleted, so that these objects stay small and quick to read.
-    const ad: Record<string, string> = {};
-    for (let place = 0; place < names.length; place++) {
-      const name = names[place];
-      const text = texts[place];
-      if (name !== undefined && typeof text === 'string') ad[name] = text;
+  const shared = new Map<Attrs | undefined, Readonly<Record<string, string>>>();
+  const below = (parent: Attrs | undefined): Readonly<Record<string, string>> => {
+    let ad = shared.get(parent);
+    if (!ad) {
+      const found = names.map((name) => [name, parent?.get(name)] as const);
+      ad = Object.fromEntries(found.filter((one): one is [string, string] => one[1] !== undefined));
+      shared.set(parent, ad);
     }
     return ad;
   };
+  return ({ parent, own }) => {
+    // A copy of the cluster's is made at once, whatever the number of attributes.
+    const ad = { ...below(parent) };
+    for (const name in own) {
+      const text = own[name];
+      for (const as of askedFor(name)) {
+        if (typeof text === 'string') ad[as] = text;
+        else delete ad[as];
+      }
+    }
+    return ad;
+  };
+}
+
+function byLowerCase(names: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const name of names) {
+    const low = name.toLowerCase();
+    found.set(low, [...(found.get(low) ?? []), name]);
+  }
+  return found;
 }

@@ -23,8 +23,8 @@ export class Completion extends GryphusCommand {
     const { args, flags } = await this.parse(Completion);
     if (flags.words !== undefined) return this.#words(flags.words, flags);
     const shell = SHELLS.find((one) => one === args.shell) ?? 'bash';
-    const { COMMANDS } = await import('./registry.ts');
-    process.stdout.write(completionScript(shell, COMMANDS));
+    const { allCommands } = await import('./registry.ts');
+    process.stdout.write(completionScript(shell, await allCommands()));
   }
 
   /** What a script offers at this moment: clusters and jobs of the queue, if it is there, or the configuration's keys. */

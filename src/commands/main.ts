@@ -1,11 +1,12 @@
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Config, Errors, run } from '@oclif/core';
+import { Config, Errors } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { WARNING } from '../util/warn.ts';
 import { condorHabits, type Flagged } from './argv.ts';
+import { allCommands, CHOICE, type CommandId, COMMANDS } from './registry.ts';
 import { hasColours } from './show/colour.ts';
 import { errorText } from './show/error.ts';
 import { commandFor, synonymFor } from './other-words.ts';
@@ -23,35 +24,58 @@ export async function main(words: readonly string[]): Promise<void> {
   process.on('warning', ({ name, message }) => {
     process.stderr.write(`gryphus: ${name === WARNING ? message : `${name}: ${message}`}\n`);
   });
-  const { CHOICE, COMMANDS } = await import('./registry.ts');
+  let spoken: TypedCommand = { command: '', flags: [] };
   try {
     // What `compat install` writes; their options are not those of this command line.
     const [first, second, command = '', ...rest] = words;
     const speaks = first === 'compat' && second === 'speak';
     const own = speaks ? await (await import('./compat/run.ts')).ownWords(command, rest) : words;
     if (own === undefined) return await (await import('./compat/run.ts')).speak(command, rest);
-    const argv = condorHabits(own, COMMANDS);
-    checkCommand(argv, Object.keys(COMMANDS));
-    for (const id of chosenBy(argv, COMMANDS)) CHOICE[id] = COMMANDS[id];
-    await run(argv, await load());
+    const id = namedBy(own);
+    const chosen = id && (await COMMANDS[id]());
+    if (id) spoken = typed(id, chosen);
+    const argv = condorHabits(own, id && chosen ? { [id]: chosen } : {});
+    checkCommand(argv);
+    if (argv[0] === '--version') await version();
+    else if (chosen === undefined || asksHelp(argv)) await help(argv);
+    else await new chosen(argv.slice(id?.split(':').length), PARSES as Config).run();
   } catch (error) {
-    report(error, commandOf(words, COMMANDS));
+    report(error, spoken);
   }
 }
 
-/** The commands that oclif needs to know. */
-function chosenBy<Id extends string>(argv: readonly string[], commands: Readonly<Record<Id, unknown>>): readonly Id[] {
-  const all = Object.keys(commands) as Id[];
-  if (argv.some((word) => CONCERNS_ALL.has(word))) return all;
-  const [one = '', two = ''] = argv;
-  const chosen = all.find((id) => id === `${one}:${two}` || id === one);
-  return chosen === undefined ? all : all.filter((id) => id === chosen || CALLED[chosen]?.includes(id));
+/** What a command needs to parse its words: oclif's whole configuration takes longer to load than most commands do. */
+const PARSES: Pick<Config, 'bin' | 'runHook'> = {
+  bin: 'gryphus',
+  runHook: async () => ({ successes: [], failures: [] }),
+};
+
+/** The command that words name, or ask help for. */
+function namedBy(words: readonly string[]): CommandId | undefined {
+  const from = words[0] === 'help' ? 1 : 0;
+  const [one = '', two = ''] = words.slice(from);
+  return [`${one}:${two}`, one].find(isCommand);
 }
 
-/** Help names the other commands. */
-const CONCERNS_ALL: ReadonlySet<string> = new Set(['--help', 'help']);
-/** The commands that others run. */
-const CALLED: Readonly<Record<string, readonly string[]>> = { q: ['why'], 'site:add': ['site:test'] };
+function isCommand(id: string): id is CommandId {
+  return Object.hasOwn(COMMANDS, id);
+}
+
+function asksHelp(argv: readonly string[]): boolean {
+  const end = argv.indexOf('--');
+  return argv.slice(0, end < 0 ? undefined : end).includes('--help');
+}
+
+/** Help names the other commands, too. */
+async function help(argv: string[]): Promise<void> {
+  const { GryphusHelp } = await import('./help.ts');
+  Object.assign(CHOICE, await allCommands());
+  await new GryphusHelp(await load(), { flagSortOrder: 'none' }).showHelp(argv);
+}
+
+async function version(): Promise<void> {
+  process.stdout.write(`${(await load()).userAgent}\n`);
+}
 
 async function load(): Promise<Config> {
   const { version, description } = ownPackage(root);
@@ -64,7 +88,6 @@ async function load(): Promise<Config> {
       bin: 'gryphus',
       commands: { strategy: 'explicit' as const, target, identifier: 'CHOICE' },
       topicSeparator: ' ' as const,
-      helpClass: { target, identifier: 'GryphusHelp' },
       topics: {
         dag: { description: 'Workflows: DAG files.' },
         site: { description: 'Places that run jobs.' },
@@ -76,15 +99,19 @@ async function load(): Promise<Config> {
         flock: { description: 'Other pools: machines lent and borrowed by agreement.' },
         compat: { description: 'Commands of other systems.' },
       },
-      helpOptions: { flagSortOrder: 'none' as const },
     },
   };
   return Config.load({ root, pjson: pjson as never });
 }
 
 /** Reports an unknown command clearly before any other check. */
-function checkCommand(argv: readonly string[], known: readonly string[]): void {
+function checkCommand(argv: readonly string[]): void {
+  const known = Object.keys(COMMANDS);
   const first = argv.find((word) => !word.startsWith('-'));
+  if (argv[0]?.startsWith('-') && !STANDS_ALONE.has(argv[0]))
+    throw new GryphusError('usage', `${argv[0]} is not an option of gryphus; a command comes first.`, {
+      suggestions: ['See `gryphus --help`.'],
+    });
   if (first === undefined || argv[0]?.startsWith('-')) return;
   const topics = new Set(known.map((id) => id.split(':')[0] ?? id));
   if (!topics.has(first)) throw unknown(first, commandFor(first), [...topics]);
@@ -100,12 +127,12 @@ function checkCommand(argv: readonly string[], known: readonly string[]): void {
   );
 }
 
-function commandOf(words: readonly string[], commands: Readonly<Record<string, Flagged>>): TypedCommand {
-  const [one = '', two = ''] = words.filter((word) => !word.startsWith('-'));
-  const id = `${one}:${two}` in commands ? `${one}:${two}` : one;
-  const flags = commands[id]?.flags ?? {};
+/** Options without a command. */
+const STANDS_ALONE: ReadonlySet<string> = new Set(['--help', '--version']);
+
+function typed(id: string, { flags = {} }: Flagged = {}): TypedCommand {
   return {
-    command: id in commands ? id.replace(':', ' ') : '',
+    command: id.replace(':', ' '),
     flags: Object.entries(flags).flatMap(([name, { aliases = [] }]) => [name, ...aliases]),
   };
 }

@@ -1,56 +1,54 @@
 import type { CondorOption } from './condor-options.ts';
 
 /** Commands that users of HTCondor, Slurm, PBS, Grid Engine, LSF or a shell type out of habit, and their names here. */
-const INSTEAD: Readonly<Record<string, readonly string[]>> = {
-  'gryphus q': words('queue jobs ls list ps joblist condor_q squeue qstat bjobs llq'),
-  'gryphus submit FILE': words('sub condor_submit sbatch qsub bsub llsubmit'),
-  'gryphus run -- COMMAND': words('srun condor_run aprun jsrun prun'),
-  'gryphus rm JOBS': words('cancel kill delete del remove abort condor_rm scancel qdel bkill'),
-  'gryphus hold JOBS': words('condor_hold qhold bstop block'),
-  'gryphus release JOBS': words('unhold condor_release qrls bresume'),
-  'gryphus retry JOBS': words('rerun restart resubmit again requeue brequeue qrerun'),
-  'gryphus edit JOBS NAME=VALUE': words('set qedit modify alter update condor_qedit scontrol qalter bmod'),
-  'gryphus edit JOBS JobPrio=N': words('prio priority nice condor_prio'),
-  'gryphus move JOBS SITE': words('mv route reroute migrate'),
-  'gryphus wait JOBS': words('await condor_wait'),
-  'gryphus tail JOB': words('logs output out stdout cat peek condor_tail qpeek bpeek'),
-  'gryphus log JOB': words('userlog condor_userlog events'),
-  'gryphus history': words('hist done finished completed condor_history sacct qacct bhist'),
-  'gryphus why JOBS': words('analyze explain reason condor_analyze'),
-  'gryphus q -l JOB': words('show info describe details inspect checkjob'),
-  'gryphus ssh JOB': words('shell exec attach login_to ssh-to-job condor_ssh_to_job'),
-  'gryphus top --all': words('condor_top monitor sstat'),
-  'gryphus vacate JOBS': words('condor_vacate_job condor_vacate evict preempt'),
-  'gryphus checkpoint JOBS': words('condor_checkpoint ckpt snapshot'),
-  'gryphus suspend JOBS': words('pause stop condor_suspend'),
-  'gryphus continue JOBS': words('resume cont unsuspend condor_continue'),
-  'gryphus userprio': words('condor_userprio sprio sshare fairshare'),
-  'gryphus status --pool': words('condor_status slots workers machines pool condor_who'),
-  'gryphus status --sites': words('sinfo nodes qhost pbsnodes bhosts bqueues hosts clusters'),
-  'gryphus site list': words('sites'),
-  'gryphus site add NAME URL': words('add'),
-  'gryphus site login SITE': words('login auth'),
-  'gryphus glidein list': words('glideins pilots'),
-  'gryphus glidein start --site SITE': words('salloc condor_glidein glide pilot'),
-  'gryphus map COMMAND ::: INPUTS': words('parallel xargs foreach array'),
-  'gryphus dag submit FILE': words('submit_dag condor_submit_dag condor_dagman dagman workflow'),
-  'gryphus cred list': words('credentials creds klist proxies'),
-  'gryphus cred proxy init': words('proxy grid-proxy-init voms-proxy-init'),
-  'gryphus up': words('start on condor_on condor_master daemon'),
-  'gryphus down': words('shutdown quit exit halt off condor_off'),
-  'gryphus config': words('conf settings get condor_config_val'),
-  'gryphus --version': words('condor_version'),
+const INSTEAD: Readonly<Record<string, string>> = {
+  'gryphus q': 'queue jobs ls list ps joblist condor_q squeue qstat bjobs llq',
+  'gryphus submit FILE': 'sub condor_submit sbatch qsub bsub llsubmit',
+  'gryphus run -- COMMAND': 'srun condor_run aprun jsrun prun',
+  'gryphus rm JOBS': 'cancel kill delete del remove abort condor_rm scancel qdel bkill',
+  'gryphus hold JOBS': 'condor_hold qhold bstop block',
+  'gryphus release JOBS': 'unhold condor_release qrls bresume',
+  'gryphus retry JOBS': 'rerun restart resubmit again requeue brequeue qrerun',
+  'gryphus edit JOBS NAME=VALUE': 'set qedit modify alter update condor_qedit scontrol qalter bmod',
+  'gryphus edit JOBS JobPrio=N': 'prio priority nice condor_prio',
+  'gryphus move JOBS SITE': 'mv route reroute migrate',
+  'gryphus wait JOBS': 'await condor_wait',
+  'gryphus tail JOB': 'logs output out stdout cat peek condor_tail qpeek bpeek',
+  'gryphus log JOB': 'userlog condor_userlog events',
+  'gryphus history': 'hist done finished completed condor_history sacct qacct bhist',
+  'gryphus why JOBS': 'analyze explain reason condor_analyze',
+  'gryphus q -l JOB': 'show info describe details inspect checkjob',
+  'gryphus ssh JOB': 'shell exec attach login_to ssh-to-job condor_ssh_to_job',
+  'gryphus top --all': 'condor_top monitor sstat',
+  'gryphus vacate JOBS': 'condor_vacate_job condor_vacate evict preempt',
+  'gryphus checkpoint JOBS': 'condor_checkpoint ckpt snapshot',
+  'gryphus suspend JOBS': 'pause stop condor_suspend',
+  'gryphus continue JOBS': 'resume cont unsuspend condor_continue',
+  'gryphus userprio': 'condor_userprio sprio sshare fairshare',
+  'gryphus status --pool': 'condor_status slots workers machines pool condor_who',
+  'gryphus status --sites': 'sinfo nodes qhost pbsnodes bhosts bqueues hosts clusters',
+  'gryphus site list': 'sites',
+  'gryphus site add NAME URL': 'add',
+  'gryphus site login SITE': 'login auth',
+  'gryphus glidein list': 'glideins pilots',
+  'gryphus glidein start --site SITE': 'salloc condor_glidein glide pilot',
+  'gryphus map COMMAND ::: INPUTS': 'parallel xargs foreach array',
+  'gryphus dag submit FILE': 'submit_dag condor_submit_dag condor_dagman dagman workflow',
+  'gryphus cred list': 'credentials creds klist proxies',
+  'gryphus cred proxy init': 'proxy grid-proxy-init voms-proxy-init',
+  'gryphus up': 'start on condor_on condor_master daemon',
+  'gryphus down': 'shutdown quit exit halt off condor_off',
+  'gryphus config': 'conf settings get condor_config_val',
+  'gryphus --version': 'condor_version',
 };
 
 function words(text: string): string[] {
   return text.split(' ');
 }
 
-const BY_WORD = new Map(Object.entries(INSTEAD).flatMap(([way, all]) => all.map((word) => [word, way] as const)));
-
 /** The command that is known by this name elsewhere; `undefined` if none is. */
 export function commandFor(word: string): string | undefined {
-  return BY_WORD.get(word.toLowerCase());
+  return Object.keys(INSTEAD).find((way) => words(INSTEAD[way] ?? '').includes(word.toLowerCase()));
 }
 
 /** For a topic's commands, names that users try instead. */
@@ -67,10 +65,10 @@ const SYNONYMS = [
   'login auth connect unlock',
   'halt hold pause stop suspend',
   'resume release continue unhold',
-].map(words);
+] as const;
 
 export function synonymFor(word: string, known: readonly string[]): string | undefined {
-  return SYNONYMS.find(([name = '', ...others]) => known.includes(name) && others.includes(word))?.[0];
+  return SYNONYMS.map(words).find(([name = '', ...others]) => known.includes(name) && others.includes(word))?.[0];
 }
 
 const ONE_QUEUE = 'this agent has a single queue.';

@@ -81,7 +81,7 @@ export class Q extends GryphusCommand {
     });
   }
 
-  #analyze(
+  async #analyze(
     words: readonly string[],
     { constraint, home }: { constraint?: string | undefined; home?: string | undefined },
   ) {
@@ -90,7 +90,8 @@ export class Q extends GryphusCommand {
       ...(constraint === undefined ? [] : ['--constraint', constraint]),
       ...(home === undefined ? [] : ['--home', home]),
     ];
-    return this.config.runCommand<void>('why', options);
+    const { WhyCommand } = await import('./why.ts');
+    return new WhyCommand(options, this.config).run();
   }
 
   async #formatted(

@@ -86,23 +86,34 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
 
 /** The job's own attributes, with those that are derived from its fields. */
 export function ownOf(id: JobId, stored: StoredJob, site: string): AttrTexts {
-  return readAttrTexts(ownText(id, stored, site), `The queue's record of job ${id.cluster}.${id.proc}`);
+  const { state, attempt, since, own } = stored;
+  const attrs = own === NO_ATTRS ? {} : readAttrTexts(own, `The queue's record of job ${id.cluster}.${id.proc}`);
+  attrs['ClusterId'] = `${id.cluster}`;
+  attrs['ProcId'] = `${id.proc}`;
+  attrs['JobStatus'] = STATUS[state];
+  attrs['EnteredCurrentStatus'] = `${since}`;
+  attrs['GryphusState'] = `"${state}"`;
+  attrs['GryphusSite'] = siteText(site);
+  attrs['GryphusAttempt'] = `${attempt}`;
+  return attrs;
 }
 
-/** JSON of the job's own attributes, with those that are derived from its fields. */
+/** JSON of the same. */
 export function ownText({ cluster, proc }: JobId, stored: StoredJob, site: string): string {
   const { state, attempt, since, own } = stored;
-  const made = `"ClusterId":"${cluster}","ProcId":"${proc}","JobStatus":"${STATUS[state]}","EnteredCurrentStatus":"${since}","GryphusState":"\\"${state}\\"","GryphusSite":${siteText(site)},"GryphusAttempt":"${attempt}"`;
-  return own === '{}' ? `{${made}}` : `${own.slice(0, -1)},${made}}`;
+  const made = `"ClusterId":"${cluster}","ProcId":"${proc}","JobStatus":"${STATUS[state]}","EnteredCurrentStatus":"${since}","GryphusState":"\\"${state}\\"","GryphusSite":${JSON.stringify(siteText(site))},"GryphusAttempt":"${attempt}"`;
+  return own === NO_ATTRS ? `{${made}}` : `${own.slice(0, -1)},${made}}`;
 }
+
+const NO_ATTRS = '{}';
 
 const siteTexts = new Map<string, string>();
 
-/** JSON of the string literal of a site's name. */
+/** The string literal of a site's name. */
 function siteText(site: string): string {
   let text = siteTexts.get(site);
   if (text === undefined) {
-    text = JSON.stringify(`"${site.replaceAll(/["\\]/g, '\\$&')}"`);
+    text = `"${site.replaceAll(/["\\]/g, '\\$&')}"`;
     siteTexts.set(site, text);
   }
   return text;

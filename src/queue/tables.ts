@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { MEMORIES } from '../credentials/watch/model.ts';
 import { PENDING, SENT } from '../notify/rate.ts';
-import { sending } from '../site/shapes.ts';
+import { sending } from '../site/sending.ts';
 import { DAEMON } from '../util/daemon.ts';
 import { Table } from './table.ts';
 

@@ -2,6 +2,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { QueueMark } from '../job/mark.ts';
 import type { HomeAnswer, HomeRequest } from './chirp.ts';
+import type { sending } from './sending.ts';
 import type * as shapes from './shapes.ts';
 import type { Read } from '../util/schema.ts';
 
@@ -97,7 +98,7 @@ export type Outcomes = ReadonlyMap<AttemptKey, Outcome>;
 
 export type Refusal = Read<typeof shapes.refusal>;
 
-export type Sending = Read<typeof shapes.sending>;
+export type Sending = Read<typeof sending>;
 
 /** One attempt: as much of a job as a site needs to know. */
 export interface AttemptSpec extends Read<typeof shapes.program> {

@@ -282,15 +282,3 @@ export const fetchOutcome = z.discriminatedUnion('ok', [
     files: maybe(z.array(fetchedFile)),
   }),
 ]);
-
-/** Content on its way to a site, or a result on its way home. */
-export const sending = z.strictObject({
-  /** The path at home; for a result, its name and its job. */
-  path: text,
-  bytes: count,
-  done: count,
-  /** Bytes that were already there at the start. */
-  resumed: count,
-  /** When it began, in Unix milliseconds. */
-  since: moment,
-});

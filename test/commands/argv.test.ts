@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { condorHabits } from '../../src/commands/argv.ts';
 import { assignments } from '../../src/commands/edit.ts';
 import { ORDER_FLAGS } from '../../src/commands/dag/order.ts';
-import { COMMANDS } from '../../src/commands/registry.ts';
+import { allCommands } from '../../src/commands/registry.ts';
 import { mustName, selections, targets } from '../../src/commands/select.ts';
+
+const COMMANDS = await allCommands();
 
 const id = (cluster: number, proc: number) => ({ cluster, proc });
 

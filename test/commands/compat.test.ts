@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { splitOptions } from '../../src/index.ts';
 import { getopt, Refused } from '../../src/commands/compat/options.ts';
-import { duration, namedJobs, slurmJob } from '../../src/commands/compat/slurm-jobs.ts';
+import { SlurmJob } from '../../src/commands/compat/slurm-job.ts';
+import { duration, namedJobs } from '../../src/commands/compat/slurm-jobs.ts';
 
 describe('options in the manner of getopt_long', () => {
   const spec = '-h|--noheader -o|--format= -j|--jobs= --name=?';
@@ -34,7 +35,7 @@ it("a submit command's options are separated from the script and its arguments",
 });
 
 describe("a job in Slurm's terms", () => {
-  const of = (ad: Record<string, string>) => slurmJob({ id: { cluster: 12, proc: 0 }, ad });
+  const of = (ad: Record<string, string>) => new SlurmJob({ cluster: 12, proc: 0 }, ad);
   it.each([
     [{ JobStatus: '1' }, 'PENDING', 'Priority'],
     [{ JobStatus: '5', HoldReasonCode: '1' }, 'PENDING', 'JobHeldUser'],
@@ -49,7 +50,7 @@ describe("a job in Slurm's terms", () => {
     expect(of(ad)).toMatchObject({ state, reason, id: '12', raw: 12 });
   });
   it('of an array has a number of its own, by which it is found', () => {
-    const job = slurmJob({ id: { cluster: 12, proc: 2 }, ad: { JobStatus: '2', GryphusArrayTask: '7' } });
+    const job = new SlurmJob({ cluster: 12, proc: 2 }, { JobStatus: '2', GryphusArrayTask: '7' });
     expect([job.id, job.raw]).toEqual(['12_7', 120_000_007]);
     const named = namedJobs('120000007,13_[2-4,9%2],14.batch').map(({ cluster, tasks }) => [
       cluster,

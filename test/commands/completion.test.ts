@@ -3,8 +3,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/commands/registry.ts';
+import { allCommands } from '../../src/commands/registry.ts';
 import { completionScript } from '../../src/commands/show/completion.ts';
+
+const COMMANDS = await allCommands();
 
 let dir: string;
 beforeAll(() => {

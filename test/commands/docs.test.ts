@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { COMMANDS } from '../../src/commands/registry.ts';
+import { allCommands } from '../../src/commands/registry.ts';
 import { configDocs } from '../../src/config/docs.ts';
 import { submitCommandsPage } from '../../src/submit/catalogue-docs.ts';
 import { commandPage, overviewPage, pageName } from '../../src/commands/show/docs.ts';
+
+const COMMANDS = await allCommands();
 
 const DOCS = new URL('../../docs/', import.meta.url);
 const read = (name: string) => readFileSync(new URL(name, DOCS), 'utf8');

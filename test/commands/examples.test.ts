@@ -6,7 +6,9 @@ import { Parser } from '@oclif/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { condorHabits } from '../../src/commands/argv.ts';
 import { inputWords } from '../../src/commands/map-inputs.ts';
-import { COMMANDS } from '../../src/commands/registry.ts';
+import { allCommands } from '../../src/commands/registry.ts';
+
+const COMMANDS = await allCommands();
 
 const root = join(import.meta.dirname, '../..');
 let dir: string;

@@ -3,11 +3,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMMANDS } from '../../src/commands/registry.ts';
+import { allCommands } from '../../src/commands/registry.ts';
 import { manMarkup } from '../../src/commands/show/man-markup.ts';
 import { manPages } from '../../src/commands/show/man.ts';
 import { formats } from '../../scripts/man.mjs';
 import { some } from '../slow.ts';
+
+const COMMANDS = await allCommands();
 
 const ROOT = join(import.meta.dirname, '../..');
 let dir: string;

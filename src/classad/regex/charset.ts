@@ -20,45 +20,60 @@ const space = (code: number): boolean => code === 32 || (code >= 9 && code <= 13
 const alnum = (code: number): boolean => digit(code) || lower(code) || upper(code);
 const graph = (code: number): boolean => code > 32 && code < 127;
 
-export const ANY = charSet(() => true);
-export const WORD = charSet((code) => alnum(code) || code === 95);
-const DIGITS = charSet(digit);
-const SPACES = charSet(space);
-const HORIZONTAL = charSet((code) => code === 9 || code === 32 || code === 160);
-const VERTICAL = charSet((code) => (code >= 10 && code <= 13) || code === 133);
+/** A set that is made when it is first asked for: a process that reads no regular expression makes none. */
+function lazily(test: (code: number) => boolean): () => CharSet {
+  let set: CharSet | undefined;
+  return () => (set ??= charSet(test));
+}
+
+const word = (code: number): boolean => alnum(code) || code === 95;
+const horizontal = (code: number): boolean => code === 9 || code === 32 || code === 160;
+const vertical = (code: number): boolean => (code >= 10 && code <= 13) || code === 133;
+const not = (test: (code: number) => boolean) => lazily((code) => !test(code));
+
+export const anyByte = lazily(() => true);
+export const wordByte = lazily(word);
 
 /** `\d` and similar, by letter. */
-export const SHORTHANDS: ReadonlyMap<string, CharSet> = new Map([
-  ['d', DIGITS],
-  ['D', negated(DIGITS)],
-  ['w', WORD],
-  ['W', negated(WORD)],
-  ['s', SPACES],
-  ['S', negated(SPACES)],
-  ['h', HORIZONTAL],
-  ['H', negated(HORIZONTAL)],
-  ['v', VERTICAL],
-  ['V', negated(VERTICAL)],
-  ['N', charSet((code) => code !== 10)],
+const SHORTHANDS: ReadonlyMap<string, () => CharSet> = new Map([
+  ['d', lazily(digit)],
+  ['D', not(digit)],
+  ['w', wordByte],
+  ['W', not(word)],
+  ['s', lazily(space)],
+  ['S', not(space)],
+  ['h', lazily(horizontal)],
+  ['H', not(horizontal)],
+  ['v', lazily(vertical)],
+  ['V', not(vertical)],
+  ['N', lazily((code) => code !== 10)],
 ]);
 
 /** `[:alpha:]` and similar, by name. */
-export const POSIX: ReadonlyMap<string, CharSet> = new Map([
-  ['alpha', charSet((code) => lower(code) || upper(code))],
-  ['lower', charSet(lower)],
-  ['upper', charSet(upper)],
-  ['alnum', charSet(alnum)],
-  ['ascii', charSet((code) => code < 128)],
-  ['blank', charSet((code) => code === 9 || code === 32)],
-  ['cntrl', charSet((code) => code < 32 || code === 127)],
-  ['digit', DIGITS],
-  ['graph', charSet(graph)],
-  ['print', charSet((code) => graph(code) || code === 32)],
-  ['punct', charSet((code) => graph(code) && !alnum(code))],
-  ['space', SPACES],
-  ['word', WORD],
-  ['xdigit', charSet((code) => digit(code) || between('a', 'f')(code) || between('A', 'F')(code))],
+const POSIX: ReadonlyMap<string, () => CharSet> = new Map([
+  ['alpha', lazily((code) => lower(code) || upper(code))],
+  ['lower', lazily(lower)],
+  ['upper', lazily(upper)],
+  ['alnum', lazily(alnum)],
+  ['ascii', lazily((code) => code < 128)],
+  ['blank', lazily((code) => code === 9 || code === 32)],
+  ['cntrl', lazily((code) => code < 32 || code === 127)],
+  ['digit', lazily(digit)],
+  ['graph', lazily(graph)],
+  ['print', lazily((code) => graph(code) || code === 32)],
+  ['punct', lazily((code) => graph(code) && !alnum(code))],
+  ['space', lazily(space)],
+  ['word', wordByte],
+  ['xdigit', lazily((code) => digit(code) || between('a', 'f')(code) || between('A', 'F')(code))],
 ]);
+
+export function shorthandSet(letter: string): CharSet | undefined {
+  return SHORTHANDS.get(letter)?.();
+}
+
+export function posixSet(name: string): CharSet | undefined {
+  return POSIX.get(name)?.();
+}
 
 /** The other case of a letter; any other byte stays the same. */
 export function otherCase(code: number): number {

@@ -1,4 +1,4 @@
-import { WORD } from './charset.ts';
+import { wordByte } from './charset.ts';
 import type { Instruction, Program } from './program.ts';
 import type { Assertion } from './syntax.ts';
 
@@ -222,7 +222,7 @@ class Machine {
   }
 
   private isWord(at: number): boolean {
-    return at >= 0 && at < this.subject.length && WORD[this.subject.charCodeAt(at)] === 1;
+    return at >= 0 && at < this.subject.length && wordByte()[this.subject.charCodeAt(at)] === 1;
   }
 }
 

@@ -1,13 +1,13 @@
 import {
-  ANY,
+  anyByte,
   bothCases,
   type CharSet,
   charSet,
   negated,
   otherCase,
-  POSIX,
+  posixSet,
   propertySet,
-  SHORTHANDS,
+  shorthandSet,
 } from './charset.ts';
 import { type Assertion, type Flags, type Pattern, RegexError } from './syntax.ts';
 
@@ -249,15 +249,15 @@ class RegexParser {
   private escape(): Pattern {
     const letter = this.source.charAt(this.at);
     if (letter === '') throw new RegexError('\\ at the end of the pattern');
-    const shorthand = SHORTHANDS.get(letter);
+    const shorthand = shorthandSet(letter);
     const assertion = ASSERTIONS[letter];
     if (shorthand !== undefined || assertion !== undefined) this.at += 1;
     if (shorthand !== undefined) return { kind: 'set', set: shorthand };
     if (assertion !== undefined) return { kind: 'assert', assertion };
     if (this.eat('K')) return { kind: 'keep' };
     if (this.eat('R')) return lineEnd(NEWLINE_SEQUENCE);
-    if (this.eat('X')) return lineEnd(ANY);
-    if (this.eat('C')) return { kind: 'set', set: ANY };
+    if (this.eat('X')) return lineEnd(anyByte());
+    if (this.eat('C')) return { kind: 'set', set: anyByte() };
     const property = this.property();
     if (property !== undefined) return { kind: 'set', set: property };
     const back = this.match(/g\{?(-?[0-9]+)\}?|k(?:\{|<|')([A-Za-z_][A-Za-z0-9_]*)[}>']|([1-9][0-9]*)/y);
@@ -324,7 +324,7 @@ class RegexParser {
   private classItem(): number | CharSet {
     const posix = this.match(/\[:(\^?)([a-z]+):\]/y);
     if (posix !== undefined) {
-      const set = POSIX.get(posix[2] ?? '');
+      const set = posixSet(posix[2] ?? '');
       if (set === undefined) throw new RegexError('unknown POSIX class name');
       return posix[1] === '^' ? negated(set) : set;
     }
@@ -335,7 +335,7 @@ class RegexParser {
     if (this.eat('b')) return 8;
     const property = this.property();
     if (property !== undefined) return property;
-    const shorthand = SHORTHANDS.get(this.source.charAt(this.at));
+    const shorthand = shorthandSet(this.source.charAt(this.at));
     if (shorthand === undefined) return this.charEscape();
     this.at += 1;
     return shorthand;

@@ -1,7 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
 import { byCluster, FINISHED, isFinished, isOf, pbsName, UNKNOWN_JOB } from './pbs-jobs.ts';
-import type { SlurmJob } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
 
 /** What the command does, and the options that it has. */
 const ACTIONS = {

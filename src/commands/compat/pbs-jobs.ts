@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { Refused } from './options.ts';
-import { expand, type SlurmJob, type SlurmState, slurmJobs } from './slurm-jobs.ts';
+import type { SlurmJob, SlurmState } from './slurm-job.ts';
+import { expand, slurmJobs } from './slurm-jobs.ts';
 
 /** The server's name in the ids of PBS. */
 export const SERVER = 'gryphus';

@@ -14,7 +14,8 @@ import {
   SERVER,
   UNKNOWN_JOB,
 } from './pbs-jobs.ts';
-import { ctime, duration, elapsed, type SlurmJob } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { ctime, duration, elapsed } from './slurm-jobs.ts';
 
 const SPEC = '-f -x -H -t -w -a -i -r -n -s -1 -u= -F=';
 

@@ -2,7 +2,8 @@ import type { Gryphus } from '../../index.ts';
 import { Refused } from './options.ts';
 import { lettersOf, sgeJobs, sgeName } from './sge-jobs.ts';
 import { sgeOptions } from './sge-options.ts';
-import { ctime, elapsed, type SlurmJob } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { ctime, elapsed } from './slurm-jobs.ts';
 
 /** Accounts for ended jobs as Grid Engine's `qacct -j` does; the exit status. */
 export async function qacct(

@@ -3,7 +3,8 @@ import type { Gryphus, SplitOption, SubmitRequest } from '../../index.ts';
 import { Refused } from './options.ts';
 import { pbsId } from './pbs-jobs.ts';
 import { scriptOfCommand, scriptText } from './script-file.ts';
-import { type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { slurmJobs } from './slurm-jobs.ts';
 
 type Write = (text: string) => void;
 

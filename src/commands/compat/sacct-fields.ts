@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { ownUser } from '../../util/own-user.ts';
 import { Refused } from './options.ts';
-import { duration, elapsed, moment, type SlurmJob } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { duration, elapsed, moment } from './slurm-jobs.ts';
 
 /** A job, or its batch step. */
 export interface Row {

@@ -1,5 +1,6 @@
 import { Refused } from './options.ts';
-import { moment, type SlurmJob, stateNamed } from './slurm-jobs.ts';
+import { type SlurmJob, stateNamed } from './slurm-job.ts';
+import { moment } from './slurm-jobs.ts';
 
 /** Whose jobs sacct shows by time and state. Times are Unix seconds. */
 export interface Window {

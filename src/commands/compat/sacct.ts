@@ -3,7 +3,8 @@ import { ownUser } from '../../util/own-user.ts';
 import { type Given, getopt, Refused } from './options.ts';
 import { columnsOf, fitted, helpFormat, type Row, type Unit } from './sacct-fields.ts';
 import { windowOf } from './sacct-window.ts';
-import { isNamed, type Named, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { isNamed, type Named, namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { sacctJson, slurmDocument } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 
@@ -42,7 +43,7 @@ export async function sacct(
     write(slurmDocument('openapi/dbv0.0.38', all));
     return 0;
   }
-  const shown = values.has('truncate') ? found.map((job) => truncated(job, window)) : found;
+  const shown = values.has('truncate') ? found.map((job) => job.within(window)) : found;
   const unit = unitBy(values.get('units'));
   const rows = shown.flatMap((job): Row[] =>
     stepsOf(job, named, values.has('allocations')).map((step) => ({ job, step, now, unit })),
@@ -116,14 +117,4 @@ function stepsOf(job: SlurmJob, named: readonly Named[] | undefined, allocations
   const steps = ours === undefined || ours.some(({ step }) => step === undefined);
   const some = steps ? all : all.filter((step) => step && ours.some((one) => one.step === 'batch'));
   return allocations ? some.filter((step) => !step) : some;
-}
-
-/** As if the job had been there in this time only. */
-function truncated(job: SlurmJob, { from, to }: { readonly from: number; readonly to: number }): SlurmJob {
-  const { started, ended } = job;
-  return {
-    ...job,
-    started: started === undefined ? undefined : Math.max(started, from),
-    ended: ended === undefined ? undefined : Math.min(ended, to),
-  };
 }

@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
-import { type Named, namedJobs, type SlurmJob, slurmJobs } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { type Named, namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { actOn, inClusters, targetsOf } from './slurm-targets.ts';
 
 const SPEC =

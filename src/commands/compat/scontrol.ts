@@ -1,16 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { getopt, Refused } from './options.ts';
-import {
-  duration,
-  elapsed,
-  endsAt,
-  moment,
-  namedJobs,
-  outputPaths,
-  type SlurmJob,
-  slurmJobs,
-  tres,
-} from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { duration, elapsed, endsAt, moment, namedJobs, outputPaths, slurmJobs, tres } from './slurm-jobs.ts';
 import { actOn, targetsOf } from './slurm-targets.ts';
 
 /** `scontrol show job`, `show config`, `show hostnames`, `hold`, `release`, `ping`, `version`. */

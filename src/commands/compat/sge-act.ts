@@ -2,7 +2,7 @@ import type { Gryphus } from '../../index.ts';
 import { Refused } from './options.ts';
 import { isNamedSo, lettersOf, sgeJobs, sgeName } from './sge-jobs.ts';
 import { sgeOptions } from './sge-options.ts';
-import type { SlurmJob } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
 import { ownUser } from '../../util/own-user.ts';
 
 const ACTIONS = { qdel: 'remove', qhold: 'hold', qrls: 'release' } as const;

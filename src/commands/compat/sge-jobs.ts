@@ -1,5 +1,6 @@
 import type { Gryphus } from '../../index.ts';
-import { expand, type SlurmJob, type SlurmState, slurmJobs } from './slurm-jobs.ts';
+import type { SlurmJob, SlurmState } from './slurm-job.ts';
+import { expand, slurmJobs } from './slurm-jobs.ts';
 
 /** What a word of a command line names: a job or tasks of it by number, or jobs by their name. */
 export type SgeName =

@@ -4,7 +4,8 @@ import { xmlText } from '../show/ads.ts';
 import { Refused } from './options.ts';
 import { isNamedSo, lettersOf, sgeJobs, type SgeName, sgeName } from './sge-jobs.ts';
 import { type SgeGiven, sgeOptions } from './sge-options.ts';
-import { ctime, moment, type SlurmJob } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { ctime, moment } from './slurm-jobs.ts';
 
 const SPEC = '-u= -s= -j= -g= -q= -xml -t -ne -ncb -r';
 

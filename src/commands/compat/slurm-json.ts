@@ -1,5 +1,6 @@
 import { ownGroup } from './sacct-fields.ts';
-import { elapsed, endsAt, outputPaths, type SlurmJob, tres } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { elapsed, endsAt, outputPaths, tres } from './slurm-jobs.ts';
 
 /** The document that squeue and sacct of Slurm 22.05 write with `--json`; fields that have no value here are left out. */
 export function slurmDocument(plugin: 'openapi/v0.0.38' | 'openapi/dbv0.0.38', jobs: readonly object[]): string {

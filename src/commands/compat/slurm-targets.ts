@@ -1,14 +1,13 @@
-import type { Gryphus } from '../../index.ts';
+import type { Gryphus, JobView } from '../../index.ts';
 import type { Given } from './options.ts';
-import { ATTRIBUTES, isNamed, type Named, type SlurmJob, slurmJob } from './slurm-jobs.ts';
-
-type View = Parameters<typeof slurmJob>[0];
+import { ATTRIBUTES, SlurmJob } from './slurm-job.ts';
+import { isNamed, type Named } from './slurm-jobs.ts';
 
 /** Jobs in the queue that a command was given. */
 export interface Targets {
   /** Whole ones, so that no more of their jobs are made. */
   readonly clusters: readonly number[];
-  readonly ids: readonly View['id'][];
+  readonly ids: readonly JobView['id'][];
   /** Clusters of which there is a job. */
   readonly seen: ReadonlySet<number>;
 }
@@ -19,11 +18,11 @@ export async function targetsOf(
   named: readonly Named[] | undefined,
   fits?: (job: SlurmJob) => boolean,
 ): Promise<Targets> {
-  const ids: View['id'][] = [];
+  const ids: JobView['id'][] = [];
   const seen = new Set<number>();
   const known = named && [...new Set(named.map(({ cluster }) => cluster))];
   for await (const view of gryphus.query({ attributes: ATTRIBUTES, ...(known && { clusters: known }) })) {
-    const job = slurmJob(view);
+    const job = new SlurmJob(view.id, view.ad);
     if (!isNamed(job, named) || fits?.(job) === false) continue;
     seen.add(job.cluster);
     ids.push(view.id);

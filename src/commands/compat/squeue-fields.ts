@@ -1,5 +1,6 @@
 import { Refused } from './options.ts';
-import { duration, elapsed, endsAt, moment, outputPaths, type SlurmJob, tres } from './slurm-jobs.ts';
+import type { SlurmJob } from './slurm-job.ts';
+import { duration, elapsed, endsAt, moment, outputPaths, tres } from './slurm-jobs.ts';
 
 /** What squeue shows of a job. */
 export interface Field {
@@ -122,13 +123,14 @@ export function longColumnsOf(format: string): Column[] {
 }
 
 export function lineOf(columns: readonly Column[], value: (field: Field) => string): string {
-  return columns
-    .map(({ text, field, width, right }) => {
-      if (field === undefined) return text;
-      const given = value(field);
-      if (width === 0) return given;
+  let line = '';
+  for (const { text, field, width, right } of columns) {
+    const given = field === undefined ? text : value(field);
+    if (field === undefined || width === 0) line += given;
+    else {
       const cut = given.slice(0, width);
-      return right ? cut.padStart(width) : cut.padEnd(width);
-    })
-    .join('');
+      line += right ? cut.padStart(width) : cut.padEnd(width);
+    }
+  }
+  return line;
 }

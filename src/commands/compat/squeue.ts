@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
-import { namedJobs, type SlurmJob, slurmJobs, STATE_NAMES, stateNamed } from './slurm-jobs.ts';
+import { LIVE, type SlurmJob, STATE_NAMES, stateNamed } from './slurm-job.ts';
+import { namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { slurmDocument, squeueJson } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 import { type Column, columnsOf, fieldOf, lineOf, longColumnsOf } from './squeue-fields.ts';
@@ -10,9 +11,6 @@ const SPEC =
 
 const USUAL = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
 const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
-
-/** States that squeue lists unless it is asked for others. */
-const LIVE = new Set(['PENDING', 'RUNNING', 'SUSPENDED', 'COMPLETING']);
 
 export async function squeue(
   gryphus: Gryphus,
@@ -128,7 +126,7 @@ function joined(jobs: readonly SlurmJob[]): SlurmJob[] {
   for (const { at, tasks } of pending.values()) {
     const job = out[at];
     const most = /%\d+$/.exec(job?.array ?? '')?.[0] ?? '';
-    if (job && (tasks.length > 1 || most !== '')) out[at] = { ...job, id: `${job.cluster}_[${spans(tasks)}${most}]` };
+    if (job && (tasks.length > 1 || most !== '')) out[at] = job.as(`${job.cluster}_[${spans(tasks)}${most}]`);
   }
   return out;
 }

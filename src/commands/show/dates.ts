@@ -34,5 +34,5 @@ export function roughly(seconds: number): string {
 }
 
 function two(n: number): string {
-  return String(n).padStart(2, '0');
+  return n < 10 ? `0${n}` : `${n}`;
 }

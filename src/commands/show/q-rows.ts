@@ -131,13 +131,14 @@ export function size(ad: AdText): string {
 }
 
 /** The paths of Node and of our program mean nothing to the reader. */
-const DAG_MANAGER = /\/dag-manager\.js'? (.*-Dag .*)$/s;
+const DAG_MANAGER = '/dag-manager.js';
+const DAG_WORDS = /\/dag-manager\.js'? (.*-Dag .*)$/s;
 
 /** The program without its directory, and its arguments as written. */
 export function command(ad: AdText): string {
   const program = (stringOf(ad, 'Cmd') ?? '').split('/').at(-1) ?? '';
   const args = stringOf(ad, 'Args') ?? stringOf(ad, 'Arguments') ?? '';
-  const dag = DAG_MANAGER.exec(args)?.[1];
+  const dag = args.includes(DAG_MANAGER) ? DAG_WORDS.exec(args)?.[1] : undefined;
   if (dag !== undefined) return `dagman ${dag}`;
   return args === '' ? program : `${program} ${args}`;
 }

@@ -65,11 +65,9 @@ whose path is printed; \`gryphus config --docs\` lists its keys.`);
       found: (found) => process.stdout.write(`${foundLines(args.name, found).join('\n')}\n`),
     });
     process.stdout.write(`Site ${args.name} is written to ${configuration.siteFile(args.name).file}.\n`);
-    if (flags.test)
-      await this.config.runCommand('site:test', [
-        args.name,
-        ...(flags.home === undefined ? [] : ['--home', flags.home]),
-      ]);
-    else process.stdout.write(`Check it with: gryphus site test ${args.name}\n`);
+    if (flags.test) {
+      const { SiteTest } = await import('./test.ts');
+      await new SiteTest([args.name, ...(flags.home === undefined ? [] : ['--home', flags.home])], this.config).run();
+    } else process.stdout.write(`Check it with: gryphus site test ${args.name}\n`);
   }
 }
