@@ -97,15 +97,6 @@ describe.skipIf(skipWithoutSlurm())('MPI over a real Slurm with four nodes', { t
     await agent.ok('rm', String(cluster));
   });
 
-  it.skipIf(!SLOW)('runs Open MPI by srun where that serves PMIx', async () => {
-    const { stdout } = await agent.run(['site', 'test', 'cluster1']);
-    expect(stdout).toMatch(/launchers: srun \(.*pmix.*\)/);
-    const { ad, said } = await ring('openmpi', `#!/bin/sh\n${OPEN_MPI} exec srun --mpi=pmix ${ON_ITS_NODE}\n`);
-    expect(ad).toMatchObject({ JobStatus: 4, ExitCode: 0 });
-    const nodes = ['n1', 'n2', 'n3', 'n4'].flatMap((node) => [`on ${node}`, `on ${node}`]);
-    expect(said.trim().split('\n').sort()).toEqual(['8 ranks, sum 28', ...nodes]);
-  });
-
   describe.skipIf(!SLOW)('by launchers that start processes of their own on each node', () => {
     it.each([
       ['mpich', `mpiexec.mpich -genvnone ${ON_ITS_NODE}`],
