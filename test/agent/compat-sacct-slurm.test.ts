@@ -26,6 +26,8 @@ const SAME =
   'JobID,JobName,State,ExitCode,DerivedExitCode,AllocCPUS,NCPUS,ReqCPUS,ReqMem,ReqTRES,NNodes,ReqNodes,AllocNodes,NTasks,Timelimit,TimelimitRaw,User,UID,GID,Group,Suspended,MaxVMSize,MaxDiskRead,AveCPU,Layout,ReqCPUFreq,ConsumedEnergy,Reservation,Container,WorkDir';
 
 const ARRAY = /^11_/;
+/** Steps that were stopped: the real one says CANCELLED 0:15 of them, or FAILED 15:0, as it happens. */
+const STOPPED = /^[679]\.batch/;
 
 describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())(
   'sacct, beside the real one over slurmdbd',
@@ -53,9 +55,9 @@ describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())(
             (await states(speak, 'runs,late,cut,ended,arr')).every(
               (state) => !/RUNNING|PENDING|COMPLETING/.test(state),
             ) || undefined,
-          180_000,
+          300_000,
         );
-    }, 300_000);
+    }, 600_000);
     afterAll(async () => {
       await agent?.end();
       await slurm?.stop();
@@ -74,7 +76,7 @@ describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())(
 
     /** The real one lists an array's tasks by when the database heard of them. */
     const sorted = (text: string) => {
-      const lines = text.split('\n');
+      const lines = text.split('\n').filter((line) => !STOPPED.test(line));
       return [...lines.filter((line) => !ARRAY.test(line)), ...lines.filter((line) => ARRAY.test(line))];
     };
 
@@ -108,7 +110,7 @@ describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())(
       ['-j', '1', '--units=G', '-P', '-o', 'reqmem,reqtres'],
       ['--name=bad,good', '-X', '-o', 'jobid'],
       ['-u', userInfo().username, '-X', '-o', 'jobid'],
-    ])('%s %s %s %s %s %s', async (...words) => alike(...words.filter((word) => word !== undefined)));
+    ])('%s %s %s %s %s', async (...words) => alike(...words));
 
     it.each([
       ['-s', 'R'],
