@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from './agent.ts';
 
-describe('batch scripts in the pool', { timeout: 90_000 }, () => {
+describe('batch scripts in the pool', { timeout: 180_000 }, () => {
   let agent: TestAgent;
   beforeAll(() => {
     agent = new TestAgent();
