@@ -6,7 +6,7 @@ import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
-import { ensureServer, serverState, stopUnusedServer } from './redis-server.ts';
+import { ensureServer, serverState } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Prefix of one agent's keys, in a Redis that others may use too. */
@@ -50,7 +50,6 @@ export class Connection {
   #closed = false;
   readonly #leaving = new AbortController();
   #reviving: Promise<unknown> | undefined;
-  #revived = false;
   readonly #gone: () => boolean;
 
   private constructor(options: QueueOptions, url: string | undefined) {
@@ -182,8 +181,6 @@ export class Connection {
     for (const one of [this.#main, ...this.#others]) hangUp(one);
     this.#idle = [];
     await this.#reviving;
-    // It was restarted just before we were told to end, and perhaps was told the same.
-    if (this.#revived && this.#leaving.signal.aborted) await stopUnusedServer(this.#options).catch(() => false);
   }
 
   #patient(): Options {
@@ -241,9 +238,6 @@ export class Connection {
     // If the state directory is gone, there is nothing to serve; at a shutdown, all are told to end.
     if (this.#gone() || this.#leaving.signal.aborted) return;
     this.#reviving = ensureServer(this.#options)
-      .then(() => {
-        this.#revived = true;
-      })
       // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)
       .finally(() => {

@@ -195,7 +195,6 @@ async function main(): Promise<void> {
   });
   const leave = () => {
     queue.leave();
-    pool.leave();
     scheduler.end();
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, leave);

@@ -32,7 +32,6 @@ export class PoolKeeper {
   #trouble: Trouble | undefined;
   #again: NodeJS.Timeout | undefined;
   #wanted = false;
-  #leaving = false;
   readonly #heartbeats = new Heartbeats();
   #client: CentralManagerClient | undefined;
   #answers = 0;
@@ -41,15 +40,8 @@ export class PoolKeeper {
     this.#options = options;
   }
 
-  /** From now on, a central manager that ends is not replaced. */
-  leave(): void {
-    this.#leaving = true;
-    clearTimeout(this.#again);
-  }
-
   /** The pool is needed: starts the central manager if it is not running. */
   want(): void {
-    if (this.#leaving) return;
     this.#wanted = true;
     if (!this.#centralManager && !this.#again) this.#start();
   }
@@ -59,7 +51,8 @@ export class PoolKeeper {
    * running.
    */
   async end(patienceMs: number): Promise<void> {
-    this.leave();
+    this.#wanted = false;
+    clearTimeout(this.#again);
     const centralManager = this.#centralManager;
     if (!centralManager) return;
     const gone = new Promise<void>((resolve) => centralManager.once('close', () => resolve()));
@@ -145,7 +138,7 @@ export class PoolKeeper {
   }
 
   #ended(clean: boolean, startedAt: number, message: string): void {
-    if (!this.#wanted || this.#leaving) return;
+    if (!this.#wanted) return;
     const now = Date.now();
     this.#options.log("the pool's central manager ended", { message });
     this.#trouble = troubleAfter(this.#trouble, clean, now - startedAt, now);
