@@ -60,7 +60,8 @@ export async function main(args: readonly string[]): Promise<void> {
     }
     say(`${workers} workers are connected`);
     const running = async () =>
-      (JSON.parse(await agent.ok('q', '--run', '--json')) as unknown[]).length === sites || undefined;
+      (JSON.parse(await agent.ok('q', '--constraint', 'JobStatus == 2', '--json')) as unknown[]).length === sites ||
+      undefined;
     await until('the jobs of the sites to run', running, 600_000);
     say(`${sites} sites run a job`);
     await sleep(30_000);

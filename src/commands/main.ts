@@ -101,7 +101,7 @@ async function load(): Promise<Config> {
       },
     },
   };
-  return Config.load({ root, pjson: pjson as never });
+  return Config.load({ root, pjson });
 }
 
 /** Reports an unknown command clearly before any other check. */
