@@ -20,7 +20,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
 import { BACKENDS } from '../../src/backends/registry.ts';
 import { makeBundle } from '../../src/jobmanager/bundle.ts';
-import { DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import { ASKING_CRASH_POINTS, DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { entering } from '../../src/jobmanager/entering.ts';
 import { octalEscape } from '../../src/site/escape.ts';
 import { readExit } from '../../src/site/exit-record.ts';
@@ -82,7 +82,7 @@ describe('the shell programs', () => {
   it('have every crash point of the list, and no other', () => {
     const text = [...PIECES, 'jobmanager/jobmanager.sh'].map(here).join('\n');
     const found = [...text.matchAll(/^\s*crash_point (\S+)$/gm)].map((m) => m[1]);
-    expect(new Set(found)).toEqual(new Set([...SITE_CRASH_POINTS, ...DELEGATION_CRASH_POINTS]));
+    expect(new Set(found)).toEqual(new Set([...SITE_CRASH_POINTS, ...DELEGATION_CRASH_POINTS, ...ASKING_CRASH_POINTS]));
   });
 
   it('are all carried to the site', () => {

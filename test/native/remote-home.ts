@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { answerRemote } from '../../src/gridmanager/remote-io/answer-remote.ts';
 import { RequestJournal } from '../../src/gridmanager/chirp/journal.ts';
-import { Incoming } from '../../src/pool/worker/chirp/incoming.ts';
-import type { RemoteRequest } from '../../src/pool/worker/remote-io/frames.ts';
-import { runRemoteSession } from '../../src/pool/worker/remote-io/remote-session.ts';
+import { Incoming } from '../../src/io-proxy/incoming.ts';
+import type { RemoteRequest } from '../../src/io-proxy/remote-frames.ts';
+import { runRemoteSession } from '../../src/io-proxy/remote-session.ts';
 import type { HomeAnswer } from '../../src/site/chirp.ts';
 
 export const REMOTE_IO = join(
