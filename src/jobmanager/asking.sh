@@ -41,7 +41,7 @@ do_answer() {
     name=${word%:*}
     # What cannot be written is read all the same, because the next request follows it.
     body "${word##*:}" | { cat >|"$T/answer" || { rm -f "$T/answer" && cat >/dev/null; }; } 2>/dev/null
-    [ -f "$T/answer" ] && is_key "$name" || continue
+    if [ ! -f "$T/answer" ] || ! is_key "$name"; then continue; fi
     to=$(answer_to "$name")
     if [ -e "asking/$name" ] && [ -d "${to%/*}" ]; then
       mv -f "$T/answer" "$to" || continue

@@ -24,11 +24,12 @@ keep_proxy() {
 close_proxy() {
   # Its processor time is not the job's.
   times >"$NOTES/times"
+  # shellcheck disable=SC2034 # for the wrapper
   TIMED=1
   : >over
-  told=$got
+  told=${got-}
   while kill -0 "$PROXY" 2>/dev/null; do
     wait "$PROXY"
-    [ "$got" = "$told" ] || break
+    [ "${got-}" = "$told" ] || break
   done
 } 2>/dev/null

@@ -256,7 +256,11 @@ perform() {
         esac
         if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi
         ;;
-      io-node) if [ -n "$there" ]; then IO_NODE=$there; else cached "$sha" x && IO_NODE=$SOURCE; fi ;;
+      io-node)
+        [ -n "$there" ] || cached "$sha" x
+        # shellcheck disable=SC2034 # for io-proxy.sh
+        IO_NODE=${there:-$SOURCE}
+        ;;
       io-program) cached "$sha" - && IO_PROGRAM=$SOURCE ;;
       'proxy '*)
         [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'

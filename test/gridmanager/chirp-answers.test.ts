@@ -79,18 +79,21 @@ const CHANGES: readonly (readonly [
   ['open', ['f', 'wct'], [0o644], '', { f: '' }],
 ];
 
-it.each(CHANGES)('does %s %j once, although the process at home is another', async (op, words, numbers, bytes, after) => {
-  writeFileSync(join(dir, 'f'), 'one');
-  const send = (again: boolean) =>
-    answers().answer(KEY, { op, words, numbers, session: 's', n: 7, again }, Buffer.from(bytes));
-  const { result } = await send(false);
-  expect(result).toBeGreaterThanOrEqual(0);
-  for (let i = 0; i < 2; i++) expect(await send(true)).toMatchObject({ result });
-  const there = Object.fromEntries(
-    readdirSync(dir).map((name) => [name, name === 'd' ? '/' : readFileSync(join(dir, name), 'utf8')]),
-  );
-  expect(there).toEqual(after);
-});
+it.each(CHANGES)(
+  'does %s %j once, although the process at home is another',
+  async (op, words, numbers, bytes, after) => {
+    writeFileSync(join(dir, 'f'), 'one');
+    const send = (again: boolean) =>
+      answers().answer(KEY, { op, words, numbers, session: 's', n: 7, again }, Buffer.from(bytes));
+    const { result } = await send(false);
+    expect(result).toBeGreaterThanOrEqual(0);
+    for (let i = 0; i < 2; i++) expect(await send(true)).toMatchObject({ result });
+    const there = Object.fromEntries(
+      readdirSync(dir).map((name) => [name, name === 'd' ? '/' : readFileSync(join(dir, name), 'utf8')]),
+    );
+    expect(there).toEqual(after);
+  },
+);
 
 it('does what comes again for the first time, and the next request of the same connection', async () => {
   writeFileSync(join(dir, 'f'), '');
