@@ -73,7 +73,8 @@ async function make() {
   pruneTypes();
   await bundlePage(join(fresh, 'web-page'));
   await bundle();
-  await bundleWorker();
+  await bundleSent('worker', 'pool/worker/worker-main.ts');
+  await bundleSent('io-proxy', 'io-proxy/io-proxy-main.ts');
   Object.assign(bundled, await vendor(fresh, root));
   writeFileSync(join(fresh, 'NOTICES.txt'), noticesOf({ inputs: bundled }, root));
   if (process.argv.includes('--package')) await onlyWhatRuns(fresh);
@@ -247,11 +248,11 @@ function keepCache(loader, work) {
   if (status !== 0) process.stderr.write(`${loader} has no code cache: ${stderr}\n`);
 }
 
-/** dist/worker.mjs: the pool's worker in one file that needs nothing but Node and can be sent to any site. */
-async function bundleWorker() {
-  const outfile = join(fresh, 'worker.mjs');
+/** dist/NAME.mjs: one file that needs nothing but Node and can be sent to any site. */
+async function bundleSent(name, main) {
+  const outfile = join(fresh, `${name}.mjs`);
   const { metafile } = await build({
-    entryPoints: [join(root, 'src/pool/worker/worker-main.ts')],
+    entryPoints: [join(root, 'src', main)],
     outfile,
     metafile: true,
     absWorkingDir: root,

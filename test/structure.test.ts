@@ -53,15 +53,17 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     'credentials/myproxy': 'credentials credentials/gsi credentials/x509',
     gram: 'job site config credentials credentials/gsi credentials/x509 staging',
     'reverse-connection': 'transport',
+    // The proxy of running jobs: in the pool's workers, and a program of its own at other sites.
+    'io-proxy': 'job site',
     'pool/wire': 'job classad site reverse-connection',
     'pool/host': 'job config credentials credentials/x509 staging pool/wire',
     // The owner of a worker's machine.
     'pool/owner': 'job classad config pool/wire',
-    'pool/worker': 'job classad site staging reverse-connection pool/wire pool/host pool/owner',
+    'pool/worker': 'job classad site staging reverse-connection io-proxy pool/wire pool/host pool/owner',
     'pool/central-manager': 'job classad site config queue staging reverse-connection pool/wire pool/host',
     // The pool as a site: what the rest of the agent sees.
     pool: 'job site config staging reverse-connection pool/wire pool/host',
-    glidein: 'job classad config queue enqueue pool pool/wire pool/host',
+    glidein: 'job classad config queue staging enqueue pool pool/wire pool/host',
     // Other pools, by agreement: a gateway beside the pool.
     flock:
       'job classad site config queue staging reverse-connection pool pool/wire pool/host pool/worker pool/central-manager',

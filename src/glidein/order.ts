@@ -16,7 +16,7 @@ import type { Queue } from '../queue/api.ts';
 import { GLIDEIN_NODE, POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { type GlideinBatch, Batches } from './batch.ts';
-import { nodeArch, type NodeBinary, nodeFor } from './node-package.ts';
+import { nodeArch, type NodeBinary, nodeFor } from '../staging/node-package.ts';
 
 export interface GlideinOrder {
   readonly site: SiteRecord;

@@ -10,6 +10,7 @@ import type { CredentialGate } from './credential-gate.ts';
 import type { Troubles } from '../job/faults.ts';
 import type { WorkLoop } from '../job/work-loops.ts';
 import type { SiteBackoff } from './backoff.ts';
+import type { ProxyPrograms } from './io-proxy-programs.ts';
 import type { SiteProxies } from './proxies.ts';
 import type { UrlAccess } from './url-access.ts';
 import type { UrlInputs } from './url-inputs.ts';
@@ -38,6 +39,7 @@ export interface SiteContext {
   readonly blobs: BlobIndex;
   readonly spool: AttemptSpool;
   readonly gate: CredentialGate;
+  readonly ioProxy: ProxyPrograms;
   readonly proxies: SiteProxies;
   readonly backoff: SiteBackoff;
   readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };

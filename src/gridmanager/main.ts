@@ -15,6 +15,7 @@ import { spreadNet } from '../util/process-net.ts';
 import { Secrets } from './chirp/secrets.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
 import { loginSocketPath } from '../config/login-socket-path.ts';
+import { ProxyPrograms } from './io-proxy-programs.ts';
 import { LoginSocket } from './login-socket.ts';
 import { GridManager } from './manager.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -110,6 +111,11 @@ async function main(identity: string): Promise<void> {
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),
     secrets: new Secrets([paths.configDir, paths.stateDir, paths.sitesDir]),
     remoteIo: () => settings['pool.remote_io'],
+    ioProxy: new ProxyPrograms(() => ({
+      repository: join(paths.stateDir, 'repository'),
+      from: settings['glidein.node'],
+      log: (message, facts) => log.info(facts ?? {}, message),
+    })),
     urls: urlAccess(paths, settings),
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),

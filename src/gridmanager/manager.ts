@@ -40,6 +40,7 @@ export interface ManagerOptions {
   readonly gate: CredentialGate;
   readonly secrets: SiteAgentOptions['secrets'];
   readonly remoteIo: SiteAgentOptions['remoteIo'];
+  readonly ioProxy: SiteContext['ioProxy'];
   /** How URLs of inputs and outputs are accessed. */
   readonly urls: UrlAccess;
   /** This manager ends after so long without work. Milliseconds. */
@@ -217,6 +218,7 @@ export class GridManager {
         blobs: this.#blobs,
         spool: this.#spool,
         gate: this.#options.gate,
+        ioProxy: this.#options.ioProxy,
         urls: this.#urls,
         ...share,
         now: () => this.#now(),

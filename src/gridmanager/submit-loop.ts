@@ -236,7 +236,8 @@ async function specOf(
   if (typeof urls === 'string') return urls;
   const coming = await checkpointBack(ctx, job);
   if (coming !== undefined) return coming;
-  const spec = await attemptSpec(ctx, key, job, proxy, urls);
+  const ioProxy = await ctx.ioProxy.of(ctx, job.attrs);
+  const spec = { ...(await attemptSpec(ctx, key, job, proxy, urls)), ...(ioProxy && { ioProxy }) };
   if (!candidate) return spec;
   return { ...spec, leaveWithin: readNumber(job.attrs, 'GryphusLeaveWithin') ?? LEAVE_WITHIN_S };
 }

@@ -1,3 +1,4 @@
+import { LONGEST_RECORD } from '../site/chirp.ts';
 import { type ByteReader, TooLong } from './byte-reader.ts';
 
 /** A complete answer of the JobManager: its lines in order, and the raw bytes that some of them announced. */
@@ -10,7 +11,7 @@ export interface AnswerLine {
   readonly kind: string;
   /** The text after the kind. */
   readonly rest: string;
-  /** Of a `data` line: what it announced. */
+  /** Of a `data` or `asked` line: what it announced. */
   readonly bytes: Buffer | undefined;
 }
 
@@ -38,6 +39,9 @@ const MOST_FILES = 1_000_000;
 /** The most memory for what is kept of one answer: half a million lines. Each costs this much more than its text. */
 const MOST_KEPT = 128 << 20;
 const PER_LINE = 200;
+
+/** Lines that announce bytes, and the most of them. */
+const LONGEST: Readonly<Record<string, number>> = { data: MOST_DATA, asked: LONGEST_RECORD };
 
 const KIND = /^([a-z+-][a-z-]*)(?: (.*))?$/s;
 
@@ -74,7 +78,8 @@ export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink
       announced = 0;
       continue;
     }
-    const bytes = kind === 'data' ? await readData(reader, rest) : undefined;
+    const most = LONGEST[kind];
+    const bytes = most === undefined ? undefined : await readData(reader, rest, most);
     const cost = line.length + PER_LINE + (bytes?.length ?? 0);
     if (sink?.line(kind, rest)) announced += cost;
     else {
@@ -85,10 +90,10 @@ export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink
   }
 }
 
-async function readData(reader: ByteReader, rest: string): Promise<Buffer> {
+async function readData(reader: ByteReader, rest: string, most: number): Promise<Buffer> {
   const count = Number(rest.split(' ').at(-1));
   if (!Number.isSafeInteger(count) || count < 0) throw new NotOurs(rest.slice(0, 1000));
-  if (count > MOST_DATA) throw new TooLong(`${count} bytes of a stream at once`);
+  if (count > most) throw new TooLong(`${count} bytes at once`);
   const bytes = await reader.take(count);
   await reader.take(1);
   return bytes;

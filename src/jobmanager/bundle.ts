@@ -19,11 +19,13 @@ const COMMON = [
   'submitting.sh',
   'arrays.sh',
   'looking.sh',
+  'asking.sh',
   'carrying.sh',
   'sweeping.sh',
   'proxies.sh',
   'wrapper.sh',
   'inputs.sh',
+  'io-proxy.sh',
   'again.sh',
   'memory.sh',
 ];

@@ -19,6 +19,7 @@ import type {
 } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { Asking } from './asking.ts';
 import { makeBundle } from './bundle.ts';
 import { cancel, forget } from './cancel.ts';
 import { commit } from './commit.ts';
@@ -153,6 +154,7 @@ class ShellSite implements AuditableSite {
       transport: config.transport,
       backend,
       view: new View(backend),
+      asking: new Asking(session),
       content: new Content({
         carry: (blob, how) => carryLarge(this.#site, blob, how),
         patience: options.contentPatience ?? Number.POSITIVE_INFINITY,
@@ -232,6 +234,10 @@ class ShellSite implements AuditableSite {
 
   async leave(keys: readonly AttemptKey[]): Promise<Outcomes> {
     return ofAsked(keys, await leave(this.#site, keys));
+  }
+
+  answerJobs(answer: Parameters<NonNullable<AuditableSite['answerJobs']>>[0]): void {
+    this.#site.asking.answerBy(answer);
   }
 
   async capacity(): Promise<Capacity> {

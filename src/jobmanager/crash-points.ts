@@ -21,4 +21,10 @@ export const SITE_CRASH_POINTS = [
 /** Crash points of a job with an X.509 proxy. */
 export const DELEGATION_CRASH_POINTS = ['jm.csr-made', 'jm.proxy-in-place'] as const;
 
-export type SiteCrashPoint = (typeof SITE_CRASH_POINTS)[number] | (typeof DELEGATION_CRASH_POINTS)[number];
+/** Crash points of a job that asks its home. */
+export const ASKING_CRASH_POINTS = ['jm.answer-written'] as const;
+
+export type SiteCrashPoint =
+  | (typeof SITE_CRASH_POINTS)[number]
+  | (typeof DELEGATION_CRASH_POINTS)[number]
+  | (typeof ASKING_CRASH_POINTS)[number];

@@ -58,7 +58,7 @@ read -r PROGRAMS <"$BIN/names" || exit 66
 furnish() {
   is_here || exit 66
   [ -z "$EPOCH" ] || [ ! -e "holder.$((EPOCH + 1))" ] || exit 76
-  for dir in jobs groups cache in events tmp trash "$T"; do [ -d "$dir" ] || mkdir "$dir" || exit 73; done 2>/dev/null
+  for dir in jobs groups cache in events asking tmp trash "$T"; do [ -d "$dir" ] || mkdir "$dir" || exit 73; done 2>/dev/null
   [ -s "$T/pid" ] || printf '%s %s\n' "$HOST" "$$" >|"$T/pid" 2>/dev/null
   for file in $PROGRAMS; do [ -s "$BIN/$file" ] || exit 66; done
 }
@@ -213,12 +213,12 @@ in_parallel() { # $1 words, $2 the most workers, $3 function
   wait $workers
 }
 
-for piece in backend records submitting arrays looking carrying sweeping delegate proxies; do
+for piece in backend records submitting arrays looking asking carrying sweeping delegate proxies; do
   # shellcheck source=/dev/null
   . "$BIN/$piece.sh"
 done
 
-# Reports new files in events/ that have not been announced yet.
+# Reports new files in events/ and asking/ that have not been announced yet.
 watch_events() {
   # Redirecting the call instead would keep the channel open, in the copies from which a shell restores it.
   exec </dev/null >/dev/null
@@ -227,15 +227,17 @@ watch_events() {
   while kill -0 "$$"; do
     wait_for_event
     set +f
-    set -- events/*
+    set -- events/* asking/*
     set -f
-    if [ ! -e "$1" ]; then
-      told=
-    elif [ "$*" != "$told" ]; then
-      told=$*
-      hot=40
-      say 'gryphus: news' >&2
-    fi
+    case $* in
+      'events/* asking/*') told= ;;
+      "$told") ;;
+      *)
+        told=$*
+        hot=40
+        say 'gryphus: news' >&2
+        ;;
+    esac
   done
 }
 tick() { # polls faster for a while after something happened
@@ -288,7 +290,7 @@ watch_events &
 WATCHER=$!
 while IFS=' ' read -r id verb size rest; do
   case $verb in
-    keep_mark | prepare | commit | poll | cancel | fetch | digest | forget | fence | prune | leave | blobs | admit | account | sweep | audit | recall | probe | csr | proxy | capacity)
+    keep_mark | prepare | commit | poll | answer | cancel | fetch | digest | forget | fence | prune | leave | blobs | admit | account | sweep | audit | recall | probe | csr | proxy | capacity)
       furnish
       # shellcheck disable=SC2086 # numbers
       "do_$verb" "$size" $rest

@@ -79,7 +79,7 @@ export class Looker {
 
   /** One exchange, and the actions that follow from it: fencing, accounting, removing stale copies from the queue. */
   async look(options: { queue: boolean; follow?: readonly Follow[] }): Promise<LookResult> {
-    const { session, view, now } = this.#site;
+    const { session, view, asking, now } = this.#site;
     await session.hello();
     const list = !this.#listed || this.#generation !== session.generation;
     const queue = options.queue || list;
@@ -87,12 +87,13 @@ export class Looker {
     const follow = (options.follow ?? []).map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
     const generation = session.generation;
     const before = view.change;
-    const body = words([...acks.map((name) => `ack:${name}`), ...follow]);
+    const body = words([...acks.map((name) => `ack:${name}`), ...asking.words(), ...follow]);
     const asked = Date.now() / 1000;
     const chunk = Math.min(MOST_DATA, Math.floor(MOST_CHUNKS / (2 * Math.max(1, follow.length))));
-    const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, chunk]);
+    const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, chunk, asking.open ? 1 : 0]);
     const [there] = answerFields(answer, 'time')[0] ?? [];
     if (there !== undefined) this.skew.heard(Number(there), asked, Date.now() / 1000);
+    asking.take(answer);
     this.#acks = view.take(answer, now());
     const error = queueError(answer);
     if (queue) {

@@ -194,5 +194,7 @@ do_forget() {
   # Usually all events were acknowledged; expanding a pattern would read the whole directory.
   # shellcheck disable=SC2086 # patterns of safe words
   [ ! -e "$1" ] || [ -z "$patterns" ] || rm -f $patterns
+  set -- asking/*
+  [ ! -e "$1" ] || for key in $gone; do rm -f asking/"$key".*; done
   set -f
 }

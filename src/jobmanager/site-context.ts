@@ -4,6 +4,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import type { Outcome, Outcomes, Refusal } from '../site/contract.ts';
 import type { Transport } from '../transport/contract.ts';
 import type { SiteAnswer } from './answer.ts';
+import type { Asking } from './asking.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { Content } from './content.ts';
 import type { Packs } from './packs.ts';
@@ -18,6 +19,7 @@ export interface JobManagerContext {
   readonly transport: Transport;
   readonly backend: Backend;
   readonly view: View;
+  readonly asking: Asking;
   readonly content: Content;
   readonly resultTransfer: ResultTransfer;
   /** Undefined: small inputs are sent one by one. */

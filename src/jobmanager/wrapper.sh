@@ -138,7 +138,7 @@ take_lock() {
 finish() { # $1 how, $2 words
   [ -z "${2-}" ] || set -- "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"
   user='' system=''
-  times >"$NOTES/times"
+  [ -n "${TIMED-}" ] || times >"$NOTES/times"
   { read -r _ && read -r user system; } <"$NOTES/times"
   memory=
   [ -r "run.lock.$N/memory" ] && read -r memory <"run.lock.$N/memory"
@@ -217,7 +217,8 @@ perform() {
   got=''
   [ -d work ] || mkdir work || cannot 'The working directory could not be made: is the disk full?'
   HERE=$ROOT/jobs/$KEY
-  NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
+  NAMES=/.job.ad/.machine.ad/.chirp.config/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
+  IO_NODE='' IO_PROGRAM='' PROXY='' TIMED=''
   set --
   while IFS= read -r line; do
     decode "${line#* }"
@@ -255,6 +256,12 @@ perform() {
         esac
         if is_plain "${VALUE%%=*}"; then set -- "$@" "$VALUE"; else others=$others$line$NL; fi
         ;;
+      io-node)
+        [ -n "$there" ] || cached "$sha" x
+        # shellcheck disable=SC2034 # for io-proxy.sh
+        IO_NODE=${there:-$SOURCE}
+        ;;
+      io-program) cached "$sha" - && IO_PROGRAM=$SOURCE ;;
       'proxy '*)
         [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
         set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"
@@ -292,6 +299,13 @@ OTHERS
   if [ -f work/.job.ad ]; then
     printf 'Machine = "%s"\nName = "%s"\n' "$HOST" "$HOST" >>work/.machine.ad
     set -- "_CONDOR_JOB_AD=$HERE/work/.job.ad" "_CONDOR_MACHINE_AD=$HERE/work/.machine.ad" "$@"
+  fi
+
+  if [ -n "$IO_PROGRAM" ]; then
+    # shellcheck source=/dev/null
+    . "$BIN/io-proxy.sh"
+    open_proxy
+    set -- "_CONDOR_CHIRP_CONFIG=$HERE/work/.chirp.config" "$@"
   fi
 
   # Explains errors that can be found before the start; a later status of 126 or 127 is the program's own.
@@ -337,6 +351,7 @@ OTHERS
   await_end "$CHILD" "$NOTES"
   [ -z "$WATCHER" ] || { kill -KILL "$WATCHER" && wait "$WATCHER"; } 2>/dev/null
   [ -z "$LINKED" ] || drop_changed
+  [ -z "$PROXY" ] || close_proxy
   case $HOW in exited:126 | exited:127) check_interpreter ;; esac
   finish "$HOW"
   exit "$STATUS"

@@ -1,5 +1,9 @@
 import * as z from 'zod';
+import { attemptKey } from '../job/schema.ts';
 import { count, flag, type Read, text, texts } from '../util/schema.ts';
+
+/** Where a job finds its proxy (`want_io_proxy`), in its directory, under HTCondor's file name. */
+export const CHIRP_CONFIG = '.chirp.config';
 
 /** The longest line of Chirp, in bytes, without its end. */
 export const CHIRP_LINE = 1023;
@@ -106,3 +110,33 @@ export interface HomeAnswer {
 
 /** The most bytes of a file in one request or answer. */
 export const CHIRP_PIECE = 1 << 20;
+
+/**
+ * A request as a record at a site, whose connection to home is the JobManager's: one line of JSON with this, and the bytes.
+ * It is the file `asking/NAME` of the agent's directory there, the answer (`homeReply` and the bytes) the file
+ * `jobs/KEY/answers/NAME`. NAME is KEY.SESSION.N, with two words in SESSION.
+ */
+export const askedRecord = z.strictObject({ key: attemptKey, request: homeRequest });
+export type AskedRecord = Read<typeof askedRecord>;
+export const homeReply = z.strictObject({ result: z.int() });
+
+/** The most bytes of such a record: a piece of a file, and two names that are as long as a line of Chirp can be. */
+export const LONGEST_RECORD = CHIRP_PIECE + (1 << 16);
+
+/** A record of two parts, and back: `undefined` if it is not whole. */
+export function writeRecord(head: AskedRecord | Read<typeof homeReply>, bytes?: Uint8Array): Buffer {
+  return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), bytes ?? EMPTY]);
+}
+
+export function readRecord<T>(record: Buffer, head: z.ZodType<T>): { head: T; bytes: Buffer } | undefined {
+  const end = record.indexOf(0x0a);
+  if (end < 0) return undefined;
+  try {
+    const read = head.safeParse(JSON.parse(record.toString('utf8', 0, end)));
+    return read.success ? { head: read.data, bytes: record.subarray(end + 1) } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const EMPTY = Buffer.alloc(0);

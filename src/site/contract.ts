@@ -121,6 +121,14 @@ export interface AttemptSpec extends Read<typeof shapes.program> {
    * The site adds its own name to the second.
    */
   readonly ads?: { readonly job: readonly string[]; readonly machine: readonly string[] };
+  /** It may ask its home while it runs (`want_io_proxy`). The pool has a proxy of its own. */
+  readonly ioProxy?: IoProxyPrograms;
+}
+
+/** What answers a job's requests at a site, `program` run by `node`; the JobManager carries them home. */
+export interface IoProxyPrograms {
+  readonly node: SiteFile;
+  readonly program: SiteFile;
 }
 
 export type ContainerSpec = Read<typeof shapes.containerSpec>;

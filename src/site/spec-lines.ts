@@ -29,6 +29,9 @@ export function specLines(spec: PackedSpec, backend: { submitWords(spec: Attempt
     ...(spec.stdin === undefined ? [] : [...fileLines(spec.stdin, false), 'stdin']),
     ...Object.entries(spec.env).map(([name, value]) => `env ${octalEscape(`${name}=${value}`)}`),
     ...(spec.proxy === undefined ? [] : [`proxy ${spec.proxy}`]),
+    ...(spec.ioProxy === undefined
+      ? []
+      : [...fileLines(spec.ioProxy.node, true), 'io-node', ...fileLines(spec.ioProxy.program, false), 'io-program']),
     ...fileLines(spec.executable, true),
     'program',
     ...spec.args.map((arg) => `arg ${octalEscape(arg)}`),
@@ -64,6 +67,7 @@ function fileLines(file: SiteFile, executable: boolean): string[] {
 export function blobsOf(spec: PackedSpec) {
   const files = [
     spec.executable,
+    ...(spec.ioProxy === undefined ? [] : [spec.ioProxy.node, spec.ioProxy.program]),
     ...(spec.stdin === undefined ? [] : [spec.stdin]),
     ...spec.inputs.flatMap((input) => (input.kind === 'file' ? [input.file] : [])),
   ];

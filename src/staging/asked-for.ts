@@ -1,3 +1,4 @@
+import { CHIRP_CONFIG } from '../site/chirp.ts';
 import type { FetchRequest } from '../site/contract.ts';
 import { plainName } from '../util/plain-name.ts';
 
@@ -12,7 +13,7 @@ export const RESERVED: readonly string[] = [
   'condor_exec.exe',
   '.job.ad',
   '.machine.ad',
-  '.chirp.config',
+  CHIRP_CONFIG,
   '_condor_stdout',
   '_condor_stderr',
   CHECKPOINT_IMAGE,

@@ -77,14 +77,14 @@ export class AttemptSpool {
     }
   }
 
-  /** Where what an attempt is about to change at home is written down (`want_remote_io`). */
-  remoteJournal(key: AttemptKey): string {
-    return join(dirname(this.directory(key)), '.remote-io', key);
+  /** Where what an attempt is about to change at home is written down (`want_io_proxy`, `want_remote_io`). */
+  requestJournal(key: AttemptKey): string {
+    return join(dirname(this.directory(key)), '.asked', key);
   }
 
   async remove(key: AttemptKey): Promise<void> {
     const directory = this.directory(key);
-    const journal = this.remoteJournal(key);
+    const journal = this.requestJournal(key);
     if (existsSync(journal)) await rm(journal, { recursive: true, force: true });
     // Most short jobs leave nothing here, and checking costs a tenth of a removal.
     if (existsSync(directory)) await rm(directory, { recursive: true, force: true });

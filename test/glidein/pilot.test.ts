@@ -16,7 +16,7 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { nodeArch, glibcOf, nodeFor } from '../../src/glidein/node-package.ts';
+import { nodeArch, glibcOf, nodeFor } from '../../src/staging/node-package.ts';
 import { shellQuote } from '../../src/util/shell-quote.ts';
 import { SLOW } from '../slow.ts';
 

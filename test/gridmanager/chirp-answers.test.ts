@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -7,21 +7,37 @@ import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import type { SiteContext } from '../../src/gridmanager/context.ts';
 import { Attrs } from '../../src/job/attrs.ts';
 import { formatAttemptKey } from '../../src/job/ids.ts';
-import { CHIRP_ERROR, type HomeRequest } from '../../src/site/chirp.ts';
+import type { Change } from '../../src/queue/api.ts';
+import type { HomeRequest } from '../../src/site/chirp.ts';
 
 let dir = '';
 beforeEach(() => {
-  dir = mkdtempSync(join(tmpdir(), 'answers-'));
+  [dir, spool] = [mkdtempSync(join(tmpdir(), 'answers-')), mkdtempSync(join(tmpdir(), 'spool-'))];
+  [changes, own] = [[], {}];
 });
-afterEach(() => rmSync(dir, { recursive: true, force: true }));
+afterEach(() => {
+  for (const one of [dir, spool]) rmSync(one, { recursive: true, force: true });
+});
 
 const KEY = formatAttemptKey({ agent: 'a', cluster: 1, proc: 0, attempt: 1 });
 
+let spool = '';
+let changes: Change[] = [];
+let own: Record<string, string> = {};
+
 function answers(): JobAnswers {
-  const attrs = new Attrs({ Iwd: JSON.stringify(dir), WantIOProxy: 'true' });
+  const attrs = new Attrs({ Iwd: JSON.stringify(dir), WantIOProxy: 'true', ...own });
   const job = { id: { cluster: 1, proc: 0 }, attempt: 1, manager: 'm', site: 'pool', attrs };
-  const queue = { get: () => Promise.resolve([job]) };
-  const ctx = { agent: 'a', manager: 'm', record: { name: 'pool' }, queue } as unknown as SiteContext;
+  const queue = {
+    get: () => Promise.resolve([job]),
+    transitionMany: (some: Change[]) => {
+      changes.push(...some);
+      for (const { set } of some) Object.assign(own, set);
+      return Promise.resolve(some.map(() => ({ ok: true })));
+    },
+  };
+  const files = { requestJournal: () => spool };
+  const ctx = { agent: 'a', manager: 'm', record: { name: 'pool' }, queue, spool: files } as unknown as SiteContext;
   return new JobAnswers(ctx, new Secrets([]));
 }
 
@@ -45,12 +61,52 @@ it('does what changes something once, and finds anew what only reads', async () 
   expect(readFileSync(join(dir, 'f'), 'utf8')).toBe('two!');
 });
 
-it('refuses what an earlier process may have done, and knows a connection by what it read', async () => {
-  const home = answers();
+/** Each request of a connection, what is there before it, and what is there after it, however often it is sent. */
+const CHANGES: readonly (readonly [
+  op: HomeRequest['op'],
+  words: string[],
+  numbers: number[],
+  bytes: string,
+  after: Readonly<Record<string, string>>,
+])[] = [
+  ['append', ['f'], [], '!', { f: 'one!' }],
+  ['unlink', ['f'], [], '', {}],
+  ['rename', ['f', 'g'], [], '', { g: 'one' }],
+  ['mkdir', ['d'], [0o755], '', { f: 'one', d: '/' }],
+  ['link', ['f', 'g'], [], '', { f: 'one', g: 'one' }],
+  ['symlink', ['f', 'g'], [], '', { f: 'one', g: 'one' }],
+  ['open', ['g', 'wcx'], [0o644], '', { f: 'one', g: '' }],
+  ['open', ['f', 'wct'], [0o644], '', { f: '' }],
+];
+
+it.each(CHANGES)(
+  'does %s %j once, although the process at home is another',
+  async (op, words, numbers, bytes, after) => {
+    writeFileSync(join(dir, 'f'), 'one');
+    const send = (again: boolean) =>
+      answers().answer(KEY, { op, words, numbers, session: 's', n: 7, again }, Buffer.from(bytes));
+    const { result } = await send(false);
+    expect(result).toBeGreaterThanOrEqual(0);
+    for (let i = 0; i < 2; i++) expect(await send(true)).toMatchObject({ result });
+    const there = Object.fromEntries(
+      readdirSync(dir).map((name) => [name, name === 'd' ? '/' : readFileSync(join(dir, name), 'utf8')]),
+    );
+    expect(there).toEqual(after);
+  },
+);
+
+it('does what comes again for the first time, and the next request of the same connection', async () => {
   writeFileSync(join(dir, 'f'), '');
-  const append = (n: number) => home.answer(KEY, request('append', n, true), Buffer.from('!'));
-  expect(await append(1)).toEqual({ result: CHIRP_ERROR.offline });
-  const other = answers();
-  await other.answer(KEY, request('stat', 1), Buffer.alloc(0));
-  expect(await other.answer(KEY, request('append', 2, true), Buffer.from('!'))).toEqual({ result: 1 });
+  for (const n of [1, 1, 2, 2]) await answers().answer(KEY, request('append', n, true), Buffer.from('!'));
+  expect(readFileSync(join(dir, 'f'), 'utf8')).toBe('!!');
+});
+
+it('writes a line of the log once', async () => {
+  for (const [n, again] of [
+    [1, false],
+    [1, true],
+    [2, true],
+  ] as const)
+    expect(await answers().answer(KEY, request('ulog', n, again), Buffer.alloc(0))).toEqual({ result: 0 });
+  expect(changes.map(({ info }) => info)).toEqual([{ ulog: 'f' }, { ulog: 'f' }]);
 });

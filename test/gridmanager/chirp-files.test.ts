@@ -39,8 +39,9 @@ async function ask(
 ): Promise<string> {
   const request = { op, words: [...words], numbers: [...numbers], session: '', n: 1, again: false };
   const bounds = { root: join(dir, 'root'), isClosed: secrets.isClosed, isAnchor: secrets.isAnchor };
+  const once = { before: undefined, intend: () => undefined };
   try {
-    const answer = await onFiles(request, Buffer.from(bytes), { bounds, secrets });
+    const answer = await onFiles(request, Buffer.from(bytes), { bounds, secrets, ...once });
     return Buffer.from(answer?.bytes ?? '').toString();
   } catch (thrown) {
     return codeOf(thrown) ?? String(thrown);

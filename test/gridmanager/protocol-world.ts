@@ -5,6 +5,7 @@ import type { ActionResult } from '../../src/client/types.ts';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
+import { ProxyPrograms } from '../../src/gridmanager/io-proxy-programs.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
 import { urlAccess } from '../../src/gridmanager/url-access.ts';
 import { formatJobId, type JobId, parseAttemptKey } from '../../src/job/ids.ts';
@@ -211,6 +212,7 @@ export class World {
       }),
       secrets: new Secrets([]),
       remoteIo: () => [],
+      ioProxy: new ProxyPrograms(() => ({ repository: this.#dir, from: 'own', log: () => undefined })),
       urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
       lingerMs: 60_000,
       log: () => undefined,

@@ -14,7 +14,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { answerRemote } from '../../src/gridmanager/remote-io/answer-remote.ts';
-import { RemoteJournal } from '../../src/gridmanager/remote-io/journal.ts';
+import { RequestJournal } from '../../src/gridmanager/chirp/journal.ts';
 import { REMOTE_CALLS } from '../../src/site/remote-io.ts';
 import { SLOW } from '../slow.ts';
 
@@ -39,7 +39,7 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 function asking() {
   const secrets = new Secrets([join(dir, 'root/state')], join(dir, 'nobody'));
-  const journal = new RemoteJournal(join(dir, 'journal'));
+  const journal = new RequestJournal(join(dir, 'journal'));
   let n = 0;
   return (call: string, words: readonly string[], numbers: readonly number[] = [], bytes = '') =>
     answerRemote(
@@ -156,7 +156,7 @@ it('does not open directories of keys that the configuration names', async () =>
     iwd: join(dir, 'root/a'),
     others: [join(dir, 'root/.ssh'), join(dir, 'root/state'), `${dir}/outside:rw`],
     secrets,
-    journal: new RemoteJournal(join(dir, 'journal')),
+    journal: new RequestJournal(join(dir, 'journal')),
   };
   const ask = (call: string, path: string) =>
     answerRemote(
@@ -172,7 +172,7 @@ it('does not open directories of keys that the configuration names', async () =>
 
 it('knows what arrived of an append when it comes again', async () => {
   const secrets = new Secrets([], join(dir, 'nobody'));
-  const home = { iwd: join(dir, 'root'), others: [], secrets, journal: new RemoteJournal(join(dir, 'journal')) };
+  const home = { iwd: join(dir, 'root'), others: [], secrets, journal: new RequestJournal(join(dir, 'journal')) };
   const log = join(dir, 'root/log');
   const append = (n: number, text: string, again: boolean) =>
     answerRemote(

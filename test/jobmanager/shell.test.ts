@@ -20,14 +20,14 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { fork } from '../../src/backends/fork.ts';
 import { BACKENDS } from '../../src/backends/registry.ts';
 import { makeBundle } from '../../src/jobmanager/bundle.ts';
-import { DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
+import { ASKING_CRASH_POINTS, DELEGATION_CRASH_POINTS, SITE_CRASH_POINTS } from '../../src/jobmanager/crash-points.ts';
 import { entering } from '../../src/jobmanager/entering.ts';
 import { octalEscape } from '../../src/site/escape.ts';
 import { readExit } from '../../src/site/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 const here = (name: string): string => readFileSync(join(SRC, name), 'utf8');
-const OWN = ['records', 'submitting', 'arrays', 'looking', 'carrying', 'sweeping', 'proxies'].map(
+const OWN = ['records', 'submitting', 'arrays', 'looking', 'asking', 'carrying', 'sweeping', 'proxies'].map(
   (name) => `jobmanager/${name}.sh`,
 );
 const PIECES = [...OWN, 'credentials/delegate.sh'];
@@ -68,6 +68,7 @@ describe('the shell programs', () => {
     'jobmanager/entering.sh',
     'jobmanager/wrapper.sh',
     'jobmanager/inputs.sh',
+    'jobmanager/io-proxy.sh',
     'jobmanager/memory.sh',
     'util/ends.sh',
     'gram/gram-job.sh',
@@ -82,7 +83,7 @@ describe('the shell programs', () => {
   it('have every crash point of the list, and no other', () => {
     const text = [...PIECES, 'jobmanager/jobmanager.sh'].map(here).join('\n');
     const found = [...text.matchAll(/^\s*crash_point (\S+)$/gm)].map((m) => m[1]);
-    expect(new Set(found)).toEqual(new Set([...SITE_CRASH_POINTS, ...DELEGATION_CRASH_POINTS]));
+    expect(new Set(found)).toEqual(new Set([...SITE_CRASH_POINTS, ...DELEGATION_CRASH_POINTS, ...ASKING_CRASH_POINTS]));
   });
 
   it('are all carried to the site', () => {

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { answerRemote } from '../../src/gridmanager/remote-io/answer-remote.ts';
-import { RemoteJournal } from '../../src/gridmanager/remote-io/journal.ts';
-import { Incoming } from '../../src/pool/worker/chirp/incoming.ts';
-import type { RemoteRequest } from '../../src/pool/worker/remote-io/frames.ts';
-import { runRemoteSession } from '../../src/pool/worker/remote-io/remote-session.ts';
+import { RequestJournal } from '../../src/gridmanager/chirp/journal.ts';
+import { Incoming } from '../../src/io-proxy/incoming.ts';
+import type { RemoteRequest } from '../../src/io-proxy/remote-frames.ts';
+import { runRemoteSession } from '../../src/io-proxy/remote-session.ts';
 import type { HomeAnswer } from '../../src/site/chirp.ts';
 
 export const REMOTE_IO = join(
@@ -107,7 +107,7 @@ export class RemoteHome {
     const name = (await incoming.line())?.toString().replace('remote_io ', '') ?? '';
     socket.write('0\n');
     const secrets = new Secrets([join(this.home, 'state')], join(this.dir, 'nobody'));
-    const journal = new RemoteJournal(join(this.dir, 'journal'));
+    const journal = new RequestJournal(join(this.dir, 'journal'));
     const said = (bytes: Buffer) => new Promise<void>((resolve) => void socket.write(bytes, () => resolve()));
     await runRemoteSession({
       incoming,

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { LOCAL_SITE } from '../../src/config/sites.ts';
 import { Secrets } from '../../src/gridmanager/chirp/secrets.ts';
 import { CredentialGate } from '../../src/gridmanager/credential-gate.ts';
+import { ProxyPrograms } from '../../src/gridmanager/io-proxy-programs.ts';
 import { GridManager } from '../../src/gridmanager/manager.ts';
 import { staying, stayUntil } from '../../src/queue/stay.ts';
 import { urlAccess } from '../../src/gridmanager/url-access.ts';
@@ -26,6 +27,7 @@ it('a manager without work ends, but not while somebody who logged in has its co
     }),
     secrets: new Secrets([]),
     remoteIo: () => [],
+    ioProxy: new ProxyPrograms(() => expect.unreachable()),
     urls: urlAccess({ configDir: redis.stateDir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
     lingerMs: 100,
     log: () => undefined,

@@ -7,8 +7,8 @@ import { Turns } from '../../util/turns.ts';
 import { JobAttributes } from './attributes.ts';
 import { codeOf, SystemError } from './beneath.ts';
 import { answerRemote, isRemoteReading, REMOTE_REFUSED } from '../remote-io/answer-remote.ts';
-import { RemoteJournal } from '../remote-io/journal.ts';
 import { FILE_OPS, onFiles } from './files.ts';
+import { RequestJournal } from './journal.ts';
 import type { Secrets } from './secrets.ts';
 
 /** Chirp's errors for those of the system, as condor_starter translates them. */
@@ -50,21 +50,6 @@ const READING: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
   'get_job_attr',
 ]);
 
-/** Requests that may be done twice without a difference. */
-const REPEATABLE: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
-  ...READING,
-  'write',
-  'fsync',
-  'chmod',
-  'chown',
-  'lchown',
-  'truncate',
-  'utime',
-  'constrain',
-  'set_job_attr',
-  'set_job_attrs_delayed',
-]);
-
 /** The connections of jobs whose last answers are remembered. */
 const MOST_SESSIONS = 1000;
 /** How many requests are worked on at once, of one job and of all; the others wait. */
@@ -93,13 +78,9 @@ export class JobAnswers {
     const session = `${key} ${request.session}`;
     const last = this.#last.get(session);
     if (last?.n === request.n && last.answer) return last.answer;
-    const answer =
-      request.again && last === undefined && !knowsItself(request) && !isHarmless(request)
-        ? // An earlier process may have done it, which nobody can know.
-          Promise.resolve({ result: CHIRP_ERROR.offline })
-        : this.#inTurn(key, () => this.#answer(key, request, bytes)).catch((thrown: unknown) => ({
-            result: request.op === 'remote_io' ? REMOTE_REFUSED : (ERRORS[codeOf(thrown) ?? ''] ?? CHIRP_ERROR.unknown),
-          }));
+    const answer = this.#inTurn(key, () => this.#answer(key, request, bytes)).catch((thrown: unknown) => ({
+      result: request.op === 'remote_io' ? REMOTE_REFUSED : (ERRORS[codeOf(thrown) ?? ''] ?? CHIRP_ERROR.unknown),
+    }));
     this.#last.delete(session);
     this.#last.set(session, { n: request.n, answer: isReading(request) ? undefined : answer });
     const [oldest] = this.#last.keys();
@@ -129,21 +110,23 @@ export class JobAnswers {
         ? wants('WantRemoteIO')
         : wants('WantIOProxy') || (request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates'));
     if (!asked) throw new SystemError('EACCES');
+    const journal = new RequestJournal(this.#ctx.spool.requestJournal(key));
     if (request.op === 'remote_io')
       return answerRemote(request, bytes, {
         iwd: readString(job.attrs, 'Iwd') ?? '/dev/null',
         others: this.#remote(),
         secrets: this.#secrets,
-        journal: new RemoteJournal(this.#ctx.spool.remoteJournal(key)),
+        journal,
       });
     if (request.op in FILE_OPS) {
       const root = readString(job.attrs, 'Iwd');
       if (root === undefined) throw new SystemError('EACCES');
       const { isClosed, isAnchor } = this.#secrets;
-      const answer = onFiles(request, bytes, { bounds: { root, isClosed, isAnchor }, secrets: this.#secrets });
+      const once = journal.once(request, request.op);
+      const answer = onFiles(request, bytes, { bounds: { root, isClosed, isAnchor }, secrets: this.#secrets, ...once });
       if (answer) return answer;
     }
-    const attributes = new JobAttributes(this.#ctx, job);
+    const attributes = new JobAttributes(this.#ctx, job, request);
     return (
       (await ATTRIBUTE_OPS[request.op]?.(attributes, request.words, request.numbers)) ?? {
         result: CHIRP_ERROR.invalidRequest,
@@ -162,19 +145,8 @@ export class JobAnswers {
   }
 }
 
-/** Whether a request that comes again, to a process that remembers nothing, can be answered. */
-function knowsItself({ op }: HomeRequest): boolean {
-  // Remote I/O writes down what it is about to change.
-  return op === 'remote_io' || REPEATABLE.has(op);
-}
-
 function isReading({ op, words }: HomeRequest): boolean {
   return op === 'remote_io' ? isRemoteReading(words[0]) : READING.has(op);
-}
-
-/** Opening a file again does what it did before, unless it must not exist or is emptied. */
-function isHarmless({ op, words }: HomeRequest): boolean {
-  return op === 'open' && !/[xt]/.test(words[1] ?? '');
 }
 
 /** The requests about attributes, and the job's log. */

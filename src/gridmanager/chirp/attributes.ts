@@ -1,12 +1,17 @@
 import { GryphusError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
-import { checkExpression, readNumber } from '../../job/values.ts';
+import { checkExpression, quoted, readNumber, readString } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
 import type { Change, JobRecord } from '../../queue/api.ts';
 import { commitChanges, type SiteContext } from '../context.ts';
-import { DELAYED_NAME, ATTRIBUTE_NAME } from '../../site/chirp.ts';
+import { ATTRIBUTE_NAME, DELAYED_NAME, type HomeRequest } from '../../site/chirp.ts';
 import { SystemError } from './beneath.ts';
 import { isSettable } from './settable.ts';
+
+/** The requests that wrote the last events, `SESSION.N` each: an event and this are one transition. */
+const TOLD = 'GryphusTold';
+/** As many as a job has connections at once. */
+const MOST_TOLD = 64;
 
 /** A job's own attributes, beyond which it sets no new ones: the queue keeps them all. */
 const MOST = 2000;
@@ -15,10 +20,12 @@ const MOST = 2000;
 export class JobAttributes {
   readonly #ctx: SiteContext;
   readonly #job: JobRecord;
+  readonly #request: Pick<HomeRequest, 'session' | 'n' | 'again'>;
 
-  constructor(ctx: SiteContext, job: JobRecord) {
+  constructor(ctx: SiteContext, job: JobRecord, request: Pick<HomeRequest, 'session' | 'n' | 'again'>) {
     this.#ctx = ctx;
     this.#job = job;
+    this.#request = request;
   }
 
   /** The expression's text, as condor_shadow answers. */
@@ -59,14 +66,23 @@ export class JobAttributes {
 
   /** Writes an event 008 to the job's user log. */
   async log(text: string): Promise<void> {
-    await this.#change({}, { ulog: oneLine(text) });
+    await this.#tell({}, { ulog: oneLine(text) });
   }
 
   /** Counts a checkpoint of a job that goes on: event 003. Seconds of processor time. */
   async checkpointed({ user, system }: { readonly user: number; readonly system: number }): Promise<void> {
     const count = (readNumber(this.#job.attrs, 'NumCkpts') ?? 0) + 1;
     const set = { NumCkpts: String(count), LastCkptTime: String(Math.floor(this.#ctx.now() / 1000)) };
-    await this.#change(set, { checkpointed: { user, system } });
+    await this.#tell(set, { checkpointed: { user, system } });
+  }
+
+  /** Writes an event, once. */
+  async #tell(set: AttrTexts, info: NonNullable<Change['info']>): Promise<void> {
+    const { session, n, again } = this.#request;
+    const told = (readString(this.#job.attrs, TOLD) ?? '').split(' ');
+    if (again && told.includes(`${session}.${n}`)) return;
+    const others = told.filter((one) => one !== '' && !one.startsWith(`${session}.`)).slice(1 - MOST_TOLD);
+    await this.#change({ ...set, [TOLD]: quoted([...others, `${session}.${n}`].join(' ')) }, info);
   }
 
   async #change(set: AttrTexts, info?: Change['info']): Promise<void> {

@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs';
+import { type BigIntStats, constants, type Stats } from 'node:fs';
 import {
   lchown,
   link,
@@ -29,6 +29,7 @@ import {
   SAFE,
   writeAll,
 } from './held.ts';
+import { appendOnce, makeOnce, makesOnce, takeOnce } from './once.ts';
 import { SEARCHED } from './secrets.ts';
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_EXCL, O_APPEND } = constants;
@@ -43,7 +44,10 @@ const MOST_STRIDES = 4096;
 export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>> = {
   open: async (call) => {
     const flags = flagsOf(call.to);
-    return opened(call, flags, call.numbers[0], async (file) => {
+    // Its first try may have created it.
+    const wanted = (found: BigIntStats | undefined) =>
+      (flags & O_CREAT) !== 0 && makesOnce(call, found) && call.before ? flags & ~O_EXCL : flags;
+    return opened(call, wanted, call.numbers[0], async (file) => {
       // The reading itself is refused again later: this is for whoever only opens a file.
       if ((flags & (O_WRONLY | O_RDWR)) === O_RDONLY && (await call.secrets.hasKey(file)))
         throw new SystemError('EACCES');
@@ -74,8 +78,8 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
       return { result: call.bytes.length };
     }),
   append: (call) =>
-    opened(call, O_WRONLY | O_APPEND, 0, async (file) => {
-      await writeAll(file, call.bytes, null);
+    opened(call, call.before ? O_RDWR | O_APPEND : O_WRONLY | O_APPEND, 0, async (file) => {
+      await appendOnce(call, file, call.bytes);
       return { result: call.bytes.length };
     }),
   fsync: (call) => opened(call, O_RDONLY, 0, async (file) => file.sync().then(() => OK)),
@@ -95,17 +99,21 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
       return { result: 0, bytes: Buffer.from(`${[type, bsize, blocks, bfree, bavail, files, ffree].join(' ')}\n`) };
     }),
   access: (call) => at(call, true, async ({ path }) => allowed(await lstat(path), call.numbers[0] ?? 0)),
-  unlink: (call) => at(call, false, async ({ path }) => unlink(path).then(() => OK)),
+  unlink: (call) => at(call, false, async ({ path }) => takeOnce(call, path, () => unlink(path)).then(() => OK)),
   rename: (call) =>
-    both(call, async (from, to) => {
-      keepAnchor(call, await lstat(from));
-      await rename(from, to);
-    }),
-  link: (call) => both(call, (from, to) => link(from, to)),
+    both(call, (from, to) =>
+      takeOnce(call, from, async () => {
+        keepAnchor(call, await lstat(from));
+        await rename(from, to);
+      }),
+    ),
+  link: (call) => both(call, (from, to) => makeOnce(call, to, () => link(from, to))),
   symlink: async (call) => {
     // A target that goes up could lead out when the link or a directory above it is moved.
     if (call.path.startsWith('/') || call.path.split('/').includes('..')) throw new SystemError('EACCES');
-    return at({ ...call, path: call.to }, false, async ({ path }) => symlink(call.path, path).then(() => OK));
+    return at({ ...call, path: call.to }, false, async ({ path }) =>
+      makeOnce(call, path, () => symlink(call.path, path)).then(() => OK),
+    );
   },
   readlink: (call) =>
     at(call, false, async ({ path }) => {
@@ -113,13 +121,18 @@ export const FILE_OPS: Partial<Readonly<Record<HomeOp, (call: Call) => Answer>>>
       return { result: bytes.length, bytes };
     }),
   mkdir: (call) =>
-    at(call, false, async ({ path }) => mkdir(path, { mode: (call.numbers[0] ?? 0) & 0o777 }).then(() => OK)),
+    at(call, false, async ({ path }) =>
+      makeOnce(call, path, () => mkdir(path, { mode: (call.numbers[0] ?? 0) & 0o777 })).then(() => OK),
+    ),
   rmdir: (call) =>
-    at(call, false, async ({ path }) => {
-      keepAnchor(call, await lstat(path));
-      return rmdir(path).then(() => OK);
-    }),
-  rmall: (call) => at(call, false, async (place) => removeAll(call, place, 0).then(() => OK)),
+    at(call, false, async ({ path }) =>
+      takeOnce(call, path, async () => {
+        keepAnchor(call, await lstat(path));
+        await rmdir(path);
+      }).then(() => OK),
+    ),
+  rmall: (call) =>
+    at(call, false, async (place) => takeOnce(call, place.path, () => removeAll(call, place, 0)).then(() => OK)),
   getdir: (call) => listed(call, async (name) => `${name}\n`),
   getlongdir: (call) =>
     listed(call, async (name, path) => {

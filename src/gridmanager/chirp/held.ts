@@ -1,11 +1,12 @@
-import { constants, type Stats } from 'node:fs';
+import { type BigIntStats, constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open } from 'node:fs/promises';
 import type { HomeAnswer } from '../../site/chirp.ts';
 import { beneath, type Bounds, codeOf, type Place, SystemError } from './beneath.ts';
+import type { Once } from './once.ts';
 import type { Secrets } from './secrets.ts';
 
 /** What a request about files works on. */
-export interface FilesOptions {
+export interface FilesOptions extends Once {
   readonly bounds: Bounds;
   readonly secrets: Pick<Secrets, 'hasKey'>;
 }
@@ -27,21 +28,26 @@ export function at(call: Call, follow: boolean, work: (place: Place) => Answer):
   return beneath(call.bounds, call.path, follow, work);
 }
 
-/** Opens a regular file. Others could block, or be devices. */
+/** `undefined` if there is nothing. */
+export async function there(path: string): Promise<BigIntStats | undefined> {
+  return lstat(path, { bigint: true }).catch((thrown: unknown) => {
+    if (codeOf(thrown) === 'ENOENT') return undefined;
+    throw thrown;
+  });
+}
+
+/** Opens a regular file. Others could block, or be devices. `flags`: may depend on what is there. */
 export function opened(
   call: Call,
-  flags: number,
+  flags: number | ((found: BigIntStats | undefined) => number),
   mode: number | undefined,
   work: (file: FileHandle) => Answer,
 ): Answer {
   return at(call, true, async ({ path }) => {
-    const found = await lstat(path).catch((thrown: unknown) => {
-      if (codeOf(thrown) === 'ENOENT') return undefined;
-      throw thrown;
-    });
+    const found = await there(path);
     if (found?.isDirectory()) throw new SystemError('EISDIR');
     if (found && !found.isFile()) throw new SystemError('EACCES');
-    return held(path, flags, mode, async (file) => {
+    return held(path, typeof flags === 'number' ? flags : flags(found), mode, async (file) => {
       if (!(await file.stat()).isFile()) throw new SystemError('EACCES');
       return work(file);
     });
@@ -70,7 +76,7 @@ export function keepAnchor({ bounds }: Call, found: Stats): void {
   if (found.isDirectory() && bounds.isAnchor(found)) throw new SystemError('EACCES');
 }
 
-export function both(call: Call, work: (from: string, to: string) => Promise<void>): Answer {
+export function both(call: Call, work: (from: string, to: string) => Promise<unknown>): Answer {
   return at(call, false, async (from) =>
     at({ ...call, path: call.to }, false, async (to) => work(from.path, to.path).then(() => OK)),
   );

@@ -3,10 +3,10 @@ import type { HomeAnswer, HomeRequest } from '../../site/chirp.ts';
 import { REMOTE_CALLS, REMOTE_OPEN, type RemoteCall } from '../../site/remote-io.ts';
 import { codeOf, SystemError } from '../chirp/beneath.ts';
 import type { Answer } from '../chirp/held.ts';
+import type { RequestJournal } from '../chirp/journal.ts';
 import type { Secrets } from '../chirp/secrets.ts';
 import { type Asked, number, sameRoot, statusAt } from './asked.ts';
 import { append, fsync, openIt, read, truncate, write } from './contents.ts';
-import type { RemoteJournal } from './journal.ts';
 import {
   access,
   chmod,
@@ -29,7 +29,7 @@ export interface RemoteHome {
   /** The entries of `pool.remote_io`. */
   readonly others: readonly string[];
   readonly secrets: Pick<Secrets, 'isClosed' | 'isAnchor' | 'hasKey'>;
-  readonly journal: RemoteJournal;
+  readonly journal: RequestJournal;
 }
 
 const CALLS: Readonly<Record<Exclude<RemoteCall, 'roots'>, (asked: Asked, root: Root) => Answer>> = {
@@ -102,17 +102,11 @@ async function answer(request: HomeRequest, bytes: Uint8Array, home: RemoteHome)
     numbers: request.numbers,
     bytes,
     roots,
-    before: request.again ? intentOf(request, call, journal) : undefined,
-    intend: (found) => journal.write(request.session, { n: request.n, call, ...found }),
+    ...journal.once(request, call),
   };
   if (!root.writable && changes(call, asked)) throw new SystemError('EROFS');
   if (OF_TWO.has(call)) sameRoot(asked, root, of);
   return CALLS[call](asked, root);
-}
-
-function intentOf({ session, n }: HomeRequest, call: RemoteCall, journal: RemoteJournal) {
-  const before = journal.read(session);
-  return before?.n === n && before.call === call ? before : undefined;
 }
 
 function changes(call: RemoteCall, asked: Asked): boolean {

@@ -3,9 +3,10 @@ import type { FileHandle } from 'node:fs/promises';
 import { CHIRP_PIECE } from '../../site/chirp.ts';
 import { REMOTE_OPEN, statusOf } from '../../site/remote-io.ts';
 import { SystemError } from '../chirp/beneath.ts';
-import { type Answer, at, held, opened, openedAny, OK, writeAll } from '../chirp/held.ts';
+import { type Answer, at, held, opened, openedAny, OK, there, writeAll } from '../chirp/held.ts';
+import { appendOnce, makesOnce } from '../chirp/once.ts';
 import { SEARCHED } from '../chirp/secrets.ts';
-import { type Asked, inoOf, number, status, there } from './asked.ts';
+import { type Asked, number, status } from './asked.ts';
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_EXCL, O_APPEND } = constants;
 
@@ -17,9 +18,7 @@ export function openIt(asked: Asked): Answer {
     if (found?.isSymbolicLink()) throw new SystemError(has(REMOTE_OPEN.excludes) ? 'EEXIST' : 'ELOOP');
     if (found?.isDirectory()) throw new SystemError(has(REMOTE_OPEN.excludes) ? 'EEXIST' : 'EISDIR');
     if (found && !found.isFile()) throw new SystemError('EACCES');
-    // Its first try may have created it.
-    const made = asked.before ? asked.before.ino === undefined : found === undefined;
-    if (!asked.before) asked.intend(inoOf(found));
+    const made = makesOnce(asked, found);
     const excludes = has(REMOTE_OPEN.excludes) && !(asked.before && made);
     const wanted =
       (has(REMOTE_OPEN.writes) ? (has(REMOTE_OPEN.reads) ? O_RDWR : O_WRONLY) : O_RDONLY) |
@@ -62,29 +61,12 @@ export function write(asked: Asked): Answer {
   });
 }
 
-/** Written once: if it comes again, what is behind the place where it was to begin says how much of it arrived. */
 export function append(asked: Asked): Answer {
   return opened(asked, O_RDWR | O_APPEND, 0, async (file) => {
     await sameFile(asked, file);
-    const { size, ino } = await file.stat();
-    const arrived =
-      asked.before?.size === undefined ? 0 : await arrivedBehind(file, asked.before.size, size, asked.bytes);
-    if (!asked.before) asked.intend({ ino: String(ino), size });
-    await writeAll(file, asked.bytes.subarray(arrived), null);
+    await appendOnce(asked, file, asked.bytes);
     return status(file);
   });
-}
-
-/** How many of the bytes stand behind an offset: all of them somewhere, or the first ones at the end. */
-async function arrivedBehind(file: FileHandle, from: number, size: number, bytes: Uint8Array): Promise<number> {
-  const all = Buffer.alloc(Math.min(Math.max(size - from, 0), 4 * CHIRP_PIECE));
-  const { bytesRead } = await file.read(all, 0, all.length, from);
-  const behind = all.subarray(0, bytesRead);
-  const wanted = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length > 0 && behind.includes(wanted)) return bytes.length;
-  for (let length = Math.min(behind.length, bytes.length - 1); length > 0; length--)
-    if (behind.subarray(behind.length - length).equals(wanted.subarray(0, length))) return length;
-  return 0;
 }
 
 export function truncate(asked: Asked): Answer {

@@ -14,9 +14,10 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { REMOTE_TIME, statusOf } from '../../site/remote-io.ts';
-import { type Place, SystemError } from '../chirp/beneath.ts';
-import { allowed, type Answer, at, keepAnchor, OK, openedAny, SAFE } from '../chirp/held.ts';
-import { type Asked, inoOf, number, status, there } from './asked.ts';
+import { SystemError } from '../chirp/beneath.ts';
+import { allowed, type Answer, at, both, keepAnchor, OK, openedAny, SAFE, there } from '../chirp/held.ts';
+import { makeOnce, takeOnce } from '../chirp/once.ts';
+import { type Asked, number, status } from './asked.ts';
 
 /** A list of names is sent in pieces of about this size; bytes. */
 const LIST_PIECE = 1 << 20;
@@ -56,51 +57,36 @@ async function entry(inside: string, name: string): Promise<readonly Buffer[]> {
   return [length, bytes, statusOf(found)];
 }
 
-/** Removed once: what is there when it comes again is another file, if its inode is. */
 export function remove(asked: Asked, directory: boolean): Answer {
   return at(asked, false, async ({ path, name }) => {
     if (name === '.') throw new SystemError('EBUSY');
-    const found = await there(path);
-    if (asked.before?.ino !== undefined && String(found?.ino) !== asked.before.ino) return OK;
-    if (!asked.before) asked.intend(inoOf(found));
-    if (directory) keepAnchor(asked, await lstat(path));
-    await (directory ? rmdir(path) : unlink(path));
+    await takeOnce(asked, path, async () => {
+      if (directory) keepAnchor(asked, await lstat(path));
+      await (directory ? rmdir(path) : unlink(path));
+    });
     return OK;
   });
 }
 
 export function makeDirectory(asked: Asked): Answer {
   return at(asked, false, async ({ path }) => {
-    const made = await once(asked, path, () => mkdir(path, { mode: number(asked, 0) & 0o777 }));
+    const made = await makeOnce(asked, path, () => mkdir(path, { mode: number(asked, 0) & 0o777 }));
     return { result: 0, bytes: statusOf(made) };
   });
 }
 
-/** Makes something at a path, unless its first try did. */
-async function once(asked: Asked, path: string, make: () => Promise<unknown>) {
-  const found = await there(path);
-  if (!asked.before) asked.intend(inoOf(found));
-  if (!(asked.before && asked.before.ino === undefined && found)) await make();
-  return lstat(path, { bigint: true });
-}
-
 export function move(asked: Asked): Answer {
-  return two(asked, async (from, to) => {
-    const found = await there(from.path);
-    if (asked.before?.ino !== undefined && String(found?.ino) !== asked.before.ino) return OK;
-    if (!asked.before) asked.intend(inoOf(found));
-    if (number(asked, 0) !== 0 && (await there(to.path))) throw new SystemError('EEXIST');
-    keepAnchor(asked, await lstat(from.path));
-    await rename(from.path, to.path);
-    return OK;
-  });
+  return both(asked, (from, to) =>
+    takeOnce(asked, from, async () => {
+      if (number(asked, 0) !== 0 && (await there(to))) throw new SystemError('EEXIST');
+      keepAnchor(asked, await lstat(from));
+      await rename(from, to);
+    }),
+  );
 }
 
 export function hardLink(asked: Asked): Answer {
-  return two(asked, async (from, to) => {
-    await once(asked, to.path, () => link(from.path, to.path));
-    return OK;
-  });
+  return both(asked, (from, to) => makeOnce(asked, to, () => link(from, to)));
 }
 
 export function softLink(asked: Asked): Answer {
@@ -108,13 +94,9 @@ export function softLink(asked: Asked): Answer {
   // A target that goes up could lead out when the link or a directory above it is moved.
   if (target.startsWith('/') || target.split('/').includes('..')) throw new SystemError('EACCES');
   return at({ ...asked, path: asked.to }, false, async ({ path }) => {
-    await once(asked, path, () => symlink(target, path));
+    await makeOnce(asked, path, () => symlink(target, path));
     return OK;
   });
-}
-
-function two(asked: Asked, work: (from: Place, to: Place) => Answer): Answer {
-  return at(asked, false, async (from) => at({ ...asked, path: asked.to }, false, async (to) => work(from, to)));
 }
 
 export function readLink(asked: Asked): Answer {

@@ -9,9 +9,6 @@ import { overwrite } from './reused-sandbox.ts';
 /** The ads that a program finds in its sandbox, under HTCondor's file names. */
 export const AD_FILES = { job: '.job.ad', machine: '.machine.ad' } as const;
 
-/** Where the job finds its proxy (`want_io_proxy`), under HTCondor's file name. */
-export const CHIRP_CONFIG = '.chirp.config';
-
 export const AD_NAMES: ReadonlySet<string> = new Set(Object.values(AD_FILES));
 
 type Start = Extract<FromCentralManager, { readonly t: 'start' }>;

@@ -1,6 +1,7 @@
 import { pathOrStart } from '../../job/start-directory.ts';
 import { join } from 'node:path';
-import { AD_FILES, CHIRP_CONFIG } from './ad-files.ts';
+import { CHIRP_CONFIG } from '../../site/chirp.ts';
+import { AD_FILES } from './ad-files.ts';
 import type { RunSpec } from '../wire/wire.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Question } from '../../../io-proxy/job-proxy.ts';
 import { CHIRP_ERROR, type HomeAnswer, type HomeRequest } from '../../../site/chirp.ts';
 import type { Run } from '../run.ts';
 
@@ -12,7 +13,7 @@ const AGAIN_MS = 200;
 export async function askUntil(
   ask: AskHome,
   run: Run,
-  request: Omit<HomeRequest, 'again'> & { readonly again?: boolean },
+  request: Question,
   bytes?: Uint8Array,
   /** The result if the lease is over before there is an answer. */
   offline: number = CHIRP_ERROR.offline,

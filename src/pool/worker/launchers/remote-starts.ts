@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import * as z from 'zod';
 import { parseAttemptKey } from '../../../job/ids.ts';
-import { digestOf, LoopbackPort } from '../loopback-port.ts';
+import { digestOf, LoopbackPort } from '../../../io-proxy/loopback-port.ts';
 import type { Run } from '../run.ts';
 import type { FromWorker, ForShells } from '../../wire/wire.ts';
 import { type LauncherScripts, placeLaunchers } from './launchers.ts';

@@ -4,7 +4,7 @@ import { GryphusError } from '../../../errors.ts';
 import { REMOTE_IO_DIR } from '../../../staging/asked-for.ts';
 import type { CheckpointHelper } from '../../host/checkpoint-helper.ts';
 import type { NativeHelper } from '../../host/remote-io-helper.ts';
-import { CHIRP_CONFIG } from '../ad-files.ts';
+import { CHIRP_CONFIG } from '../../../site/chirp.ts';
 import { AttemptDir } from '../attempt-dir.ts';
 import { checkpointed } from '../checkpoint.ts';
 import type { PlacedJob } from '../job-script.ts';

@@ -1,4 +1,4 @@
-import { REMOTE_CALLS, type RemoteCall } from '../../../site/remote-io.ts';
+import { REMOTE_CALLS, type RemoteCall } from '../site/remote-io.ts';
 
 /** One request as gryphus-remote-io sends it (native/remote-io/src/wire.c). */
 export interface RemoteRequest {

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
-import type { HomeAnswer } from '../../../site/chirp.ts';
-import type { Incoming } from '../chirp/incoming.ts';
-import { LONGEST_REQUEST, readRemoteRequest, REMOTE_HEAD, remoteAnswer, type RemoteRequest } from './frames.ts';
+import type { HomeAnswer } from '../site/chirp.ts';
+import type { Incoming } from './incoming.ts';
+import { LONGEST_REQUEST, readRemoteRequest, REMOTE_HEAD, remoteAnswer, type RemoteRequest } from './remote-frames.ts';
 
 /** A connection of a job's gryphus-remote-io, from its name on. */
 export interface RemoteSessionOptions {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { CHIRP_LINE } from '../../../site/chirp.ts';
-import { lineEnd } from './line.ts';
+import { CHIRP_LINE } from '../site/chirp.ts';
+import { lineEnd } from './chirp-line.ts';
 
 /** What a job sends: lines, and bytes between them. A connection that breaks counts as ended. */
 export class Incoming {

@@ -2,37 +2,51 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, fchownSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import type { HomeAnswer, HomeOp, HomeRequest } from '../../../site/chirp.ts';
-import { REMOTE_OFFLINE } from '../../../site/remote-io.ts';
-import { CHIRP_CONFIG } from '../ad-files.ts';
-import { jobAdOf } from '../job-ad-of.ts';
-import type { Run } from '../run.ts';
-import { type AskHome, askUntil } from './ask-until.ts';
+import type { AttrTexts } from '../job/attrs.ts';
+import { CHIRP_CONFIG, type HomeAnswer, type HomeRequest } from '../site/chirp.ts';
+import { REMOTE_OFFLINE } from '../site/remote-io.ts';
+import { ChirpSession, writeTo } from './chirp-session.ts';
 import { DelayedAttributes } from './delayed.ts';
 import { endSoon, LINGER_MS } from './end-soon.ts';
 import type { Incoming } from './incoming.ts';
-import { runRemoteSession } from '../remote-io/remote-session.ts';
-import { ChirpSession, writeTo } from './session.ts';
+import { runRemoteSession } from './remote-session.ts';
+
+/** A request that is sent to a job's home until there is an answer. `again`: the job itself has sent it before. */
+export type Question = Omit<HomeRequest, 'again'> & { readonly again?: boolean };
+
+/** A running job that may ask its home. */
+export interface AskingJob {
+  /** Its own directory. */
+  readonly work: string;
+  /** Whose its processes are, if not ours. */
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+  /** Its ad, as it was when it started. */
+  readonly ad: AttrTexts;
+  /** Whether it has `want_remote_io`. */
+  readonly remoteIo: boolean;
+  /** Waits while home is away, and answers `offline` (default: the error of Chirp) when it has waited long enough. */
+  readonly ask: (question: Question, bytes?: Uint8Array, offline?: number) => Promise<HomeAnswer>;
+}
 
 /** HTCondor sends delayed updates every 15 minutes at the latest. Milliseconds. */
 const DELAY_MS = 300_000;
 const MOST_SESSIONS = 64;
 
 /** The proxy of one running job: its cookie, its connections, and what it has not told its home yet. */
-export class JobChirp {
+export class JobProxy {
   readonly cookie = randomBytes(24).toString('hex');
-  readonly #run: Run;
-  readonly #ask: AskHome;
+  readonly #job: AskingJob;
   readonly #delayed: DelayedAttributes;
   readonly #sessions = new Map<Socket, Promise<void>>();
   readonly #timer: NodeJS.Timeout;
-  #opened = 0;
+  /** How many requests were sent under each name of a connection. A name is used again, so that home remembers few. */
+  readonly #sent = new Map<string, number>();
+  readonly #freeNames = Array.from({ length: MOST_SESSIONS }, (_, i) => `${this.cookie.slice(0, 8)}.${i}`);
   #given = false;
 
-  constructor(run: Run, ask: AskHome) {
-    this.#run = run;
-    this.#ask = ask;
-    const ad = new Map(Object.entries(jobAdOf(run)).map(([name, text]) => [name.toLowerCase(), text ?? undefined]));
+  constructor(job: AskingJob) {
+    this.#job = job;
+    const ad = new Map(Object.entries(job.ad).map(([name, text]) => [name.toLowerCase(), text ?? undefined]));
     this.#delayed = new DelayedAttributes((name) => ad.get(name.toLowerCase()));
     this.#timer = setInterval(() => void this.#tellDelayed(), DELAY_MS);
     this.#timer.unref();
@@ -40,8 +54,8 @@ export class JobChirp {
 
   /** Writes where it listens, and the cookie, into the job's sandbox, for the job's account only. */
   announce(port: number): void {
-    const { dir, record } = this.#run;
-    const path = join(dir.work, CHIRP_CONFIG);
+    const { work, user } = this.#job;
+    const path = join(work, CHIRP_CONFIG);
     // It is made anew: what the job may have put in its place is neither followed nor, if it is a directory, walked.
     if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory())
       renameSync(path, `${path}.${this.cookie.slice(0, 8)}`);
@@ -49,7 +63,7 @@ export class JobChirp {
     const fd = openSync(path, 'wx', 0o600);
     try {
       writeSync(fd, `127.0.0.1 ${port} ${this.cookie}\n`);
-      if (record.user) fchownSync(fd, record.user.uid, record.user.gid);
+      if (user) fchownSync(fd, user.uid, user.gid);
     } finally {
       closeSync(fd);
     }
@@ -57,36 +71,35 @@ export class JobChirp {
 
   /** A connection that has shown the cookie; false if there are too many. */
   serve(socket: Socket, incoming: Incoming): boolean {
-    if (this.#given || this.#sessions.size >= MOST_SESSIONS) return false;
-    const name = `${this.cookie.slice(0, 8)}.${++this.#opened}`;
-    let n = 0;
+    const name = this.#given ? undefined : this.#freeNames.pop();
+    if (name === undefined) return false;
     const session = new ChirpSession({
       socket,
       incoming,
       delayed: this.#delayed,
-      ask: (op, words, numbers, bytes) => this.#askUntil(op, words, numbers, bytes, { session: name, n: ++n }),
-      remote: this.#run.record.spec.remoteIo === true ? (given) => this.#remote(socket, incoming, given) : undefined,
+      ask: (op, words, numbers, bytes) =>
+        this.#job.ask({ op, words: [...words], numbers: [...numbers], session: name, n: this.#next(name) }, bytes),
+      remote: this.#job.remoteIo ? (given) => this.#remote(socket, incoming, given) : undefined,
     });
     const done = session
       .run()
       .catch(() => undefined)
       .finally(() => {
         this.#sessions.delete(socket);
+        this.#freeNames.push(name);
         endSoon(socket);
       });
     this.#sessions.set(socket, done);
     return true;
   }
 
-  /** Its requests have their own names and numbers, which survive this worker. */
+  /** Its requests have their own names and numbers, which survive this process. */
   #remote(socket: Socket, incoming: Incoming, name: string): Promise<void> {
     return runRemoteSession({
       incoming,
       write: (bytes) => writeTo(socket, bytes),
       ask: ({ call, words, numbers, bytes, n, again }) =>
-        askUntil(
-          this.#ask,
-          this.#run,
+        this.#job.ask(
           { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${name}`, n, again },
           bytes,
           REMOTE_OFFLINE,
@@ -112,19 +125,13 @@ export class JobChirp {
   async #tellDelayed(): Promise<void> {
     const words = this.#delayed.take();
     if (words.length === 0) return;
-    await this.#askUntil('set_job_attrs_delayed', words, [], undefined, {
-      session: `${this.cookie.slice(0, 8)}.delayed`,
-      n: Date.now(),
-    });
+    const session = `${this.cookie.slice(0, 8)}.delayed`;
+    await this.#job.ask({ op: 'set_job_attrs_delayed', words, numbers: [], session, n: this.#next(session) });
   }
 
-  #askUntil(
-    op: HomeOp,
-    words: readonly string[],
-    numbers: readonly number[],
-    bytes: Uint8Array | undefined,
-    which: Pick<HomeRequest, 'session' | 'n'>,
-  ): Promise<HomeAnswer> {
-    return askUntil(this.#ask, this.#run, { op, words: [...words], numbers: [...numbers], ...which }, bytes);
+  #next(session: string): number {
+    const n = (this.#sent.get(session) ?? 0) + 1;
+    this.#sent.set(session, n);
+    return n;
   }
 }

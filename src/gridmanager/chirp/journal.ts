@@ -1,6 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
+import type { HomeRequest } from '../../site/chirp.ts';
+import type { Once } from './once.ts';
 
 /** What a request was about to find before it was done for the first time. */
 const intent = z.strictObject({
@@ -17,15 +19,24 @@ export type Intent = z.infer<typeof intent>;
  * What jobs are about to change at home, written down before it is done: one file for each connection of a job, with its
  * last request that must not be done twice. Whether a request that comes again was done is then seen from what is there.
  */
-export class RemoteJournal {
+export class RequestJournal {
   readonly #directory: string;
 
   constructor(directory: string) {
     this.#directory = directory;
   }
 
+  /** What is known of an earlier try of a request. */
+  once({ session, n, again }: HomeRequest, call: string): Once {
+    const before = again ? this.#read(session) : undefined;
+    return {
+      before: before?.n === n && before.call === call ? before : undefined,
+      intend: (found) => this.#write(session, { n, call, ...found }),
+    };
+  }
+
   /** The last intent of a connection. A torn one was never acted on. */
-  read(session: string): Intent | undefined {
+  #read(session: string): Intent | undefined {
     try {
       return intent.parse(JSON.parse(readFileSync(this.#file(session), 'utf8')));
     } catch {
@@ -33,7 +44,7 @@ export class RemoteJournal {
     }
   }
 
-  write(session: string, made: Intent): void {
+  #write(session: string, made: Intent): void {
     const text = JSON.stringify(made);
     try {
       writeFileSync(this.#file(session), text, { mode: 0o600 });

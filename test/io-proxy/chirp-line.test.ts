@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SLOW } from '../slow.ts';
-import { lineEnd, readChirpLine } from '../../src/pool/worker/chirp/line.ts';
+import { lineEnd, readChirpLine } from '../../src/io-proxy/chirp-line.ts';
 
 const RUNS = { numRuns: SLOW ? 1_000_000 : 2000 };
 

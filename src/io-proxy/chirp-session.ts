@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
-import { AS_THEY_ARE, CHIRP_ERROR, CHIRP_PIECE, type HomeAnswer, type HomeOp } from '../../../site/chirp.ts';
+import { AS_THEY_ARE, CHIRP_ERROR, CHIRP_PIECE, type HomeAnswer, type HomeOp } from '../site/chirp.ts';
 import type { Incoming } from './incoming.ts';
-import { type ChirpLine, readChirpLine } from './line.ts';
+import { type ChirpLine, readChirpLine } from './chirp-line.ts';
 import { type OpenFile, OpenFiles } from './open-files.ts';
 
 /** What a connection of a job needs. */

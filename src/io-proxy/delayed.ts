@@ -1,5 +1,5 @@
-import { checkExpression } from '../../../job/values.ts';
-import { CHIRP_ERROR, DELAYED_NAME } from '../../../site/chirp.ts';
+import { checkExpression } from '../job/values.ts';
+import { CHIRP_ERROR, DELAYED_NAME } from '../site/chirp.ts';
 
 /** HTCondor's CHIRP_DELAYED_UPDATE_MAX_ATTRS. */
 const MOST = 100;
