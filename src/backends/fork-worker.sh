@@ -32,15 +32,15 @@ fi
 # Called by the wrapper of a job when its program runs.
 claim_for() { # $1 pid
   start_of "$1"
-  printf '%s\n' "$1 $PSTART $BOOT $HOST $PID" >|"$CLAIM"
+  printf '%s\n' "$1 $PSTART $BOOT $HOST $PID" 1<>"$CLAIM"
 }
 
 # A claim is made by its name, which only one can create. The job's file in the queue stays until it has ended, so that a worker
-# that dies gives it back.
+# that dies gives it back. Files are overwritten and not emptied first: what is written into an emptied file, ext4 sends to the disk at once.
 take() { # $1 name: SEQ-KEY:N
   [ ! -e "fork/running/$1" ] && true >"fork/running/$1" || return
   if [ -f "fork/queue/$1" ]; then
-    printf '%s\n' "@$SLOT" >|"fork/running/$1" && return
+    printf '%s\n' "@$SLOT" 1<>"fork/running/$1" && return
     # The disk is full.
     STUCK=1
   fi
@@ -53,7 +53,7 @@ run_one() { # $1 name: SEQ-KEY:N
   turn=$((turn + 1))
   claim=fork/running/$1
   word=${1#*-}
-  printf '%s\n' "$1" >|"fork/now.$SLOT"
+  printf '%s\n' "$1" 1<>"fork/now.$SLOT"
   pid=
   if [ -n "$START" ]; then
     (

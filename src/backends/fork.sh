@@ -104,6 +104,8 @@ claim_of() {
   case $1 in *@*) SLOT=${1##*@} ;; esac
   IFS= read -r CLAIM <"$1"
   case $CLAIM in
+    # Read while it was being overwritten.
+    @*' '*) CLAIM='' ;;
     *' '*) ;;
     @*) SLOT=${CLAIM#@} CLAIM='' ;;
     *) CLAIM='' ;;

@@ -43,6 +43,19 @@ export interface JobFiles {
  * names files to transfer (IF_NEEDED: the file system is shared). Every other job has a directory of its own.
  */
 export function jobFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
+  const read = siteIsHere ? READ_HERE : READ_AWAY;
+  const known = read.get(ad);
+  if (known) return known;
+  const files = readFiles(ad, siteIsHere);
+  read.set(ad, files);
+  return files;
+}
+
+/** Attributes never change, and each step of a job's life asks several times. */
+const READ_HERE = new WeakMap<Attrs, JobFiles>();
+const READ_AWAY = new WeakMap<Attrs, JobFiles>();
+
+function readFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const iwd = readString(ad, 'Iwd') ?? '/';
   const at = (name: string) => under(iwd, name);
   // Files common to many jobs are sent to a site only once anyway, whether they are listed as common or not.

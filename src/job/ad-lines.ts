@@ -24,6 +24,8 @@ export function jobAdLine(name: string, text: string | null): string | undefined
 
 /** A line end within a string would end the line in the file, and a NUL would end the text. */
 export function lineText(text: string): string {
+  // Nearly no text has any; a search costs a fraction of three replacements.
+  if (!/[\n\r\0]/.test(text)) return text;
   return text.replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\0', '');
 }
 

@@ -55,8 +55,8 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
     return this.get(name) !== undefined;
   }
 
-  *[Symbol.iterator](): IterableIterator<readonly [string, string]> {
-    yield* Object.entries(this.toRecord());
+  [Symbol.iterator](): IterableIterator<readonly [string, string]> {
+    return Object.entries(this.toRecord()).values();
   }
 
   toRecord(): Record<string, string> {

@@ -162,7 +162,8 @@ list_files() { # $1 kind, then arguments for find
 
 # Sets THERE: the names that were placed at the top of the working directory, each with a / before and after it.
 names_there() { # $1 key
-  THERE=/
+  # Those of most jobs, which are not written down.
+  THERE=/.job.ad/.machine.ad/condor_exec.exe/
   [ -f "jobs/$1/names" ] || return 0
   THERE=
   while IFS= read -r line; do THERE=$THERE$line$NL; done <"jobs/$1/names"

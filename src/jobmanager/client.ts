@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { BACKEND_NAMES, backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
@@ -103,6 +104,12 @@ export interface JobManagerSiteConfig {
 const SWEEP_EVERY = 3_600_000;
 /** Bounded by the length of a command line at the site. */
 const RECALLED_AT_ONCE = 200;
+/**
+ * After an answer with at least so many reports, more jobs are about to start and end: the next one waits until so many milliseconds
+ * have passed, because an exchange and what follows it cost the same for two reports as for a hundred.
+ */
+const BUSY_REPORTS = 8;
+const BUSY_MS = 300;
 /** In milliseconds. Each question of the check-up has its own time-out at the site. */
 const PROBE_MS = 180_000;
 
@@ -119,6 +126,8 @@ class ShellSite implements AuditableSite {
   #sweptAt = Number.NEGATIVE_INFINITY;
   /** The number of vanished attempts at the last answer. */
   #vanished = 0;
+  /** When the last poll may be followed by the next. */
+  #restUntil = 0;
   /**
    * Distinguishes this client's cursors from those of other clients, or of itself before a restart, which mean nothing
    * here.
@@ -194,6 +203,8 @@ class ShellSite implements AuditableSite {
     const seen = this.#seen(request.cursor);
     crashPoint('jm.before-poll');
     await this.#sweep();
+    const rest = Math.min(this.#restUntil, until) - now();
+    if (rest > 0) await delay(rest);
     for (;;) {
       const news = session.newsCount;
       const { chunks, queueError } = await this.#looker.look({
@@ -210,6 +221,7 @@ class ShellSite implements AuditableSite {
       if (complete || reports.length > 0 || chunks.length > 0 || now() >= until) {
         crashPoint('jm.after-poll');
         this.#vanished = view.vanished;
+        this.#restUntil = now() + (reports.length < BUSY_REPORTS ? 0 : BUSY_MS);
         return { cursor: `${this.#origin}.${view.change}`, complete, reports, chunks };
       }
       const following = request.follow.length > 0 ? 1000 : Number.POSITIVE_INFINITY;

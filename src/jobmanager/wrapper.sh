@@ -47,15 +47,16 @@ attempt() { # $1 key, $2 submission, $3 signals to forward, $4 the batch system'
     [ -n "$KEY" ] || exit 216
     ;;
   esac
-  cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
-  await_leave
-  # A subshell has its own number, and $$ is that of the shell from which it was made.
   PID=$$ PSTART=-
-  if [ -r /proc/self/stat ] && read -r stat </proc/self/stat; then
-    PID=${stat%% *}
+  if [ -n "$CLAIM" ]; then
+    # A subshell has its own number, and $$ is that of the shell from which it was made. Its claim tells when it began.
+    cd -P /proc/self && PID=${PWD##*/}
+  elif [ -r /proc/self/stat ] && read -r stat </proc/self/stat; then
     # shellcheck disable=SC2086 # words of numbers
     set -- ${stat##*) } && PSTART=${20}
   fi
+  cd "$ROOT/jobs/$KEY" 2>/dev/null || exit 216
+  await_leave
   take_lock
   [ -n "$NOTES" ] || NOTES=run.lock.$N
   perform
@@ -138,7 +139,8 @@ take_lock() {
 finish() { # $1 how, $2 words
   [ -z "${2-}" ] || set -- "$1" "$(printf '%s' "$2" | tr '\n\t' '  ')"
   user='' system=''
-  [ -n "${TIMED-}" ] || times >"$NOTES/times"
+  # Not emptied before: ext4 would send what is written into an emptied file to the disk at once.
+  [ -n "${TIMED-}" ] || times 1<>"$NOTES/times"
   { read -r _ && read -r user system; } <"$NOTES/times"
   memory=
   [ -r "run.lock.$N/memory" ] && read -r memory <"run.lock.$N/memory"
@@ -294,7 +296,7 @@ OTHERS
     esac
   done <spec
   [ "$line" = end ] || cannot 'The record of this attempt is not whole.'
-  printf '%s' "$NAMES" >names
+  [ "$NAMES" = /.job.ad/.machine.ad/condor_exec.exe/ ] || printf '%s' "$NAMES" >names
   # Only this machine knows its name.
   if [ -f work/.job.ad ]; then
     printf 'Machine = "%s"\nName = "%s"\n' "$HOST" "$HOST" >>work/.machine.ad

@@ -22,7 +22,7 @@ await_end() {
   esac
 }
 
-# dash and ash report it in `jobs` after the wait.
+# dash and ash report it in `jobs` after the wait. A status up to 128 leaves no doubt.
 await_jobs() {
   before=none STATUS=0
   while [ "$got" != "$before" ]; do # a trapped signal ends the wait, not the command
@@ -31,6 +31,7 @@ await_jobs() {
     status=$?
     [ "$status" -eq 127 ] && [ -n "$got" ] && [ "$STATUS" -ne 0 ] || STATUS=$status
   done
+  [ "$STATUS" -gt 128 ] || [ -n "$got" ] || return 0
   jobs -l >"$2/jobs" 2>/dev/null
   while IFS= read -r line; do
     case $line in *" $1 "*) state=$line ;; esac
