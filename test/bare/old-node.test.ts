@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type BareMachine, startMachine } from '../sites/bare-machine.ts';
 import { skipWithoutBare } from '../sites/bare-root.ts';
+import { SLOW } from '../slow.ts';
 
 const PACKAGE = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   readonly scripts: Readonly<Record<string, string>>;
 };
 
-describe.skipIf(skipWithoutBare())("with Debian 12's own Node", () => {
+describe.skipIf(!SLOW || skipWithoutBare())("with Debian 12's own Node", () => {
   let machine: BareMachine;
   beforeAll(async () => {
     machine = await startMachine({ oldNode: true });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readmeBlocks } from '../readme.ts';
 import { type BareMachine, startMachine } from '../sites/bare-machine.ts';
 import { skipWithoutBare } from '../sites/bare-root.ts';
+import { SLOW } from '../slow.ts';
 
 const LONG_MS = 600_000;
 
@@ -18,7 +19,7 @@ describe.skipIf(skipWithoutBare())('a machine that has Node and npm and nothing 
     expect((await machine.run('me', 'ls /var/lib/apt/lists')).text).not.toContain('_Packages');
   });
 
-  it(
+  it.skipIf(!SLOW)(
     'runs the first command of the README, as root',
     async () => {
       machine.clone('root', '/root/gryphus');

@@ -3,7 +3,7 @@ import { arrayTests } from './arrays.ts';
 import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshCondor } from './batch-grounds.ts';
 import { CONDOR_ARRAYS, CONDOR_FAULTS } from './condor-words.ts';
-import { testSite } from './suite.ts';
+import { OF_ITS_COMMANDS, testSite } from './suite.ts';
 
 const faults = batchFaults({
   ...CONDOR_FAULTS,
@@ -17,5 +17,6 @@ const arrays = arrayTests<BatchGround<FakeBatch>>({
 testSite({
   name: 'HTCondor commands over ssh',
   makeSite: sshCondor,
+  ordinary: OF_ITS_COMMANDS,
   more: (ground) => [faults, arrays].forEach((tests) => tests(ground)),
 });

@@ -3,7 +3,7 @@ import { arrayTests } from './arrays.ts';
 import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshLsf } from './batch-grounds.ts';
 import { nodesTests } from './nodes.ts';
-import { testSite } from './suite.ts';
+import { OF_ITS_COMMANDS, testSite } from './suite.ts';
 
 const faults = batchFaults({
   submit: 'bsub',
@@ -27,5 +27,6 @@ const several = (ground: () => BatchGround<FakeBatch>): void =>
 testSite({
   name: "LSF's commands over ssh",
   makeSite: sshLsf,
+  ordinary: OF_ITS_COMMANDS,
   more: (ground) => [faults, arrays, several].forEach((tests) => tests(ground)),
 });

@@ -3,7 +3,7 @@ import { arrayTests } from './arrays.ts';
 import { batchFaults, unreachable } from './batch-faults.ts';
 import { type BatchGround, sshPbs } from './batch-grounds.ts';
 import { nodesTests } from './nodes.ts';
-import { testSite } from './suite.ts';
+import { OF_ITS_COMMANDS, testSite } from './suite.ts';
 
 const faults = batchFaults({
   submit: 'qsub',
@@ -31,5 +31,6 @@ const several = (ground: () => BatchGround<FakeBatch>): void =>
 testSite({
   name: 'OpenPBS commands over ssh',
   makeSite: sshPbs,
+  ordinary: OF_ITS_COMMANDS,
   more: (ground) => [faults, arrays, several].forEach((tests) => tests(ground)),
 });

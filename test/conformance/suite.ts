@@ -20,6 +20,16 @@ export interface SiteUnderTest<G extends Ground> {
   readonly more?: (ground: () => G) => void;
 }
 
+/** What depends on how a batch system's commands are called and on what they answer; the rest is the JobManager's, which other sites cover. */
+export const OF_ITS_COMMANDS: readonly string[] = [
+  'says what it is, and that it is well',
+  'runs a job from its files to its results, once',
+  'hands over arguments, variables and names with every legal byte',
+  'hands over variables of every name and value',
+  'tells exit codes from signals',
+  'withdraws what has not started, and kills what has',
+];
+
 /** Checks that a site keeps the contract of src/site/contract.ts, which applies to every site. */
 export function testSite<G extends Ground>(tested: SiteUnderTest<G>): void {
   const { name, makeSite, skip = false, except, ordinary, more } = tested;

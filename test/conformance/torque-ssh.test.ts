@@ -3,7 +3,7 @@ import { skipWithoutTorque } from '../sites/slurm-torque.ts';
 import { batchFaults } from './batch-faults.ts';
 import { type BatchGround, sshTorque } from './batch-grounds.ts';
 import { nodesTests } from './nodes.ts';
-import { testSite } from './suite.ts';
+import { OF_ITS_COMMANDS, testSite } from './suite.ts';
 
 const faults = batchFaults({
   submit: 'qsub',
@@ -24,6 +24,7 @@ const several = (ground: () => BatchGround<Slurm>): void =>
 testSite({
   name: "Torque's commands over ssh",
   makeSite: sshTorque,
+  ordinary: OF_ITS_COMMANDS,
   skip: skipWithoutTorque(),
   more: (ground) => [faults, several].forEach((tests) => tests(ground)),
 });

@@ -15,10 +15,10 @@ import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sit
 const JOBS = 3;
 /** A slow run covers all points everywhere; an ordinary one every n-th, and none at three kinds of site. */
 const EVERY: Readonly<Record<Kind, number>> = {
-  pool: 3,
-  'fork, local': 3,
-  'fork, ssh': 2,
-  'slurm, ssh': 3,
+  pool: 5,
+  'fork, local': 5,
+  'fork, ssh': 3,
+  'slurm, ssh': 4,
   'sge, ssh': 24,
   'pbs, ssh': 1,
   'torque, ssh': 1,
