@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TestAgent } from '../agent/agent.ts';
 import { type Kind, startTarget, type Target } from '../crash/sites.ts';
+import { some } from '../slow.ts';
 
 const FOLDER = join(import.meta.dirname, '../../examples/dag');
 const SHAPES = readdirSync(FOLDER).filter((name) => name.endsWith('.dag'));
@@ -41,7 +42,7 @@ async function at(kind: Kind): Promise<void> {
 const SITES: Readonly<Partial<Record<Kind, string>>> = { 'fork, local': 'local', 'slurm, ssh': 'cluster' };
 
 describe('the example shapes, in the pool of this machine', () => {
-  it.each(SHAPES)(
+  it.each(some(SHAPES, 2))(
     '%s',
     async (name) => {
       await at('pool');

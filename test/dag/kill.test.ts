@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
+import { some } from '../slow.ts';
 
 const NODES = 12;
 /** A chain of fans: every third node waits for the two before it, which run in parallel. */
@@ -86,7 +87,7 @@ describe('kill -9', () => {
     await endsWell(waiting);
   }, 180_000);
 
-  it.each(Object.entries(VICTIMS).slice(1))(
+  it.each(some(Object.entries(VICTIMS).slice(1), 3))(
     'of %s: the DAG continues',
     async (name, fits) => {
       const { stdout } = await agent.run(['dag', 'submit', 'x.dag']);
