@@ -93,6 +93,7 @@ describe.skipIf(!needHtcondor() || skipWithoutSlurm())('want_io_proxy at sites',
     'appends each line once in %s, whoever is killed meanwhile',
     async (place, where) => {
       const ledger = `ledger of ${place}`;
+      const log = `${place}.log`;
       agent.file(ledger, '');
       // Each line is a connection of its own, and is never sent again by the job itself.
       agent.file(
@@ -101,7 +102,7 @@ describe.skipIf(!needHtcondor() || skipWithoutSlurm())('want_io_proxy at sites',
         0o755,
       );
       const cluster = await agent.submit(
-        `${where}executable = long.sh\narguments = "'${ledger}'"\nlog = long.log\nerror = long.err\n` +
+        `${where}executable = long.sh\narguments = "'${ledger}'"\nlog = ${log}\nerror = long.err\n` +
           'transfer_output_files = ""\nwant_io_proxy = true\nqueue\n',
       );
       const lines = () => agent.read(ledger).split('\n').length - 1;
@@ -114,7 +115,7 @@ describe.skipIf(!needHtcondor() || skipWithoutSlurm())('want_io_proxy at sites',
         }
       await agent.ok('wait', '--timeout', '200', String(cluster));
       expect(agent.read(ledger).trim().split('\n').map(Number)).toEqual(Array.from({ length: 80 }, (_, n) => n + 1));
-      const told = () => parseUserLog(agent.read('long.log')).events.filter(({ type }) => type === 'generic').length;
+      const told = () => parseUserLog(agent.read(log)).events.filter(({ type }) => type === 'generic').length;
       await until('the lines in the log', () => told() >= 80 || undefined);
       expect(told()).toBe(80);
       expect(existsSync(join(agent.work, '.chirp.config'))).toBe(false);
