@@ -219,7 +219,7 @@ perform() {
   got=''
   [ -d work ] || mkdir work || cannot 'The working directory could not be made: is the disk full?'
   HERE=$ROOT/jobs/$KEY
-  NAMES=/.job.ad/.machine.ad/.chirp.config/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
+  NAMES=/.job.ad/.machine.ad/ LINKED='' DIR=$HERE/work INPUT=/dev/null JOINED='' CORE='' PROGRAM='' url='' line='' others=''
   IO_NODE='' IO_PROGRAM='' PROXY='' TIMED=''
   set --
   while IFS= read -r line; do
@@ -263,7 +263,7 @@ perform() {
         # shellcheck disable=SC2034 # for io-proxy.sh
         IO_NODE=${there:-$SOURCE}
         ;;
-      io-program) cached "$sha" - && IO_PROGRAM=$SOURCE ;;
+      io-program) cached "$sha" - && IO_PROGRAM=$SOURCE NAMES=$NAMES.chirp.config/ ;;
       'proxy '*)
         [ -r "$ROOT/proxies/$VALUE/x509up" ] || cannot 'The proxy of this job is not at the site.'
         set -- "$@" "X509_USER_PROXY=$ROOT/proxies/$VALUE/x509up"
