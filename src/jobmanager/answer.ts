@@ -41,7 +41,10 @@ const MOST_KEPT = 128 << 20;
 const PER_LINE = 200;
 
 /** Lines that announce bytes, and the most of them. */
-const LONGEST: Readonly<Record<string, number>> = { data: MOST_DATA, asked: LONGEST_RECORD };
+const LONGEST: ReadonlyMap<string, number> = new Map([
+  ['data', MOST_DATA],
+  ['asked', LONGEST_RECORD],
+]);
 
 const KIND = /^([a-z+-][a-z-]*)(?: (.*))?$/s;
 
@@ -78,7 +81,7 @@ export async function readAnswer(reader: ByteReader, id: number, sink?: FileSink
       announced = 0;
       continue;
     }
-    const most = LONGEST[kind];
+    const most = LONGEST.get(kind);
     const bytes = most === undefined ? undefined : await readData(reader, rest, most);
     const cost = line.length + PER_LINE + (bytes?.length ?? 0);
     if (sink?.line(kind, rest)) announced += cost;

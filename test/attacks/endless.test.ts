@@ -22,7 +22,8 @@ function peakMb(pid: number): number {
 
 it.each([
   ['line', `printf 'job '; tr '\\0' x </dev/zero`, /more than 1048576 bytes at once/],
-  ['data', `printf 'data x out 0 9007199254740991\\n'; cat /dev/zero`, /9007199254740991 bytes of a stream at once/],
+  ['data', `printf 'data x out 0 9007199254740991\\n'; cat /dev/zero`, /9007199254740991 bytes at once/],
+  ['asked', `printf 'asked x 9007199254740991\\n'; cat /dev/zero`, /9007199254740991 bytes at once/],
   ['words', `yes 'job nothing of ours'`, /more than 128 MB of text/],
 ])(
   'a site that answers without end is reported as such, and takes no memory: %s',

@@ -23,7 +23,7 @@ describe('options in the manner of getopt_long', () => {
     [['--noheader=1'], "option '--noheader' doesn't allow an argument"],
     [['-j'], "option requires an argument -- 'j'"],
   ])('that are wrong are refused: %j', (words, message) => {
-    expect(() => getopt(spec, words)).toThrow(new Refused(message));
+    expect(() => getopt(spec, words)).toThrow(new Refused(message, 1, 'option'));
   });
 });
 
