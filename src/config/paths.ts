@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { GryphusError } from '../errors.ts';
@@ -36,7 +36,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export function loadPaths(env: Environment = process.env, home: () => string = homedir): Paths {
   const own = env['GRYPHUS_HOME'];
-  if (own && statSync(own, { throwIfNoEntry: false })?.isDirectory() === false)
+  if (own && existsSync(own) && !statSync(own).isDirectory())
     throw new GryphusError('bad-config', `GRYPHUS_HOME is ${JSON.stringify(own)}, which is not a directory.`, {
       suggestions: ['Set GRYPHUS_HOME to a directory of your own.'],
     });

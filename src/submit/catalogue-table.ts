@@ -61,7 +61,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'skip_filechecks', by: 'submit/commands/streams.ts' },
   { names: 'encrypt_input_files:EncryptInputFiles encrypt_output_files:EncryptOutputFiles', kind: 'string', says: 'Always the case: all files are encrypted in transit.' },
   { names: 'checkpoint_exit_code:SuccessCheckpointExitCode', kind: 'int', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.', idle: /^$/ },
-  { names: 'want_io_proxy:WantIOProxy', kind: 'bool', by: 'io-proxy/io-proxy.ts', at: ['pool', 'batch', 'local'], says: 'Jobs of GRAM services cannot send requests to their home: see [chirp.md](chirp.md).', idle: /^false$/i },
+  { names: 'want_io_proxy:WantIOProxy', kind: 'bool', by: 'gridmanager/chirp/answer-job.ts', at: ['pool', 'batch', 'local'], says: 'Jobs of GRAM services cannot send requests to their home: see [chirp.md](chirp.md).', idle: /^false$/i },
   { names: 'want_remote_io:WantRemoteIO', kind: 'bool', by: 'pool/pool-site.ts', at: POOL, says: 'Only a job in the pool reaches files at home while it runs: see [remote-io.md](remote-io.md).', idle: /^false$/i },
   { names: 'want_flock:WantFlock', kind: 'bool', by: 'flock/clauses.ts', at: POOL, says: 'Only jobs of the pool go to the pools of partners: see [flock.md](flock.md).' },
   { names: 'want_checkpoint:WantCheckpoint', kind: 'bool', by: 'gridmanager/files.ts', at: POOL, says: 'Only the pool checkpoints programs that do not do so themselves: see [checkpoints.md](checkpoints.md).', idle: /^false$/i },
