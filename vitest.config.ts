@@ -1,9 +1,20 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { LongFirst } from './test/long-first.ts';
+import { SLOW } from './test/slow.ts';
+
+/** Long files whose subject others cover in part; an ordinary run leaves them out. */
+const SLOW_LANE = [
+  'test/agent/{older-copy,to-gryphus-ssh}.test.ts',
+  'test/conformance/{lsf,torque}-ssh.test.ts',
+  'test/crash/gram{,-removal}.test.ts',
+  'test/glidein/glideins-sge.test.ts',
+  'test/gram/failures.test.ts',
+];
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...(SLOW ? [] : SLOW_LANE)],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     disableConsoleIntercept: true,
