@@ -7,23 +7,24 @@ import { pathToFileURL } from 'node:url';
 import { needBuild, needWhatTestsUse, needModules, root } from './setup.mjs';
 
 /** A run that takes longer has failed, milliseconds. */
-const LONGEST = 70 * 60_000;
+const LONGEST = 60 * 60_000;
 
 /**
- * Runs vitest with these additional arguments, and names what failed; returns counts of tests, where a file that
- * cannot be loaded counts as one failure.
+ * Runs vitest with these additional arguments, and names what failed, what needed more than one try, and what never
+ * ended; returns counts of tests, where a failure outside of tests counts as one.
  */
 export function runTests(words, excluded) {
   const dir = mkdtempSync(join(tmpdir(), 'gryphus-test-'));
-  const report = join(dir, 'report.json');
+  const report = join(dir, 'report');
   try {
     const excludes = excluded.flatMap((glob) => ['--exclude', glob]);
-    const args = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...excludes, ...words];
+    const args = ['run', '--reporter=default', '--reporter=./test/report.ts', ...excludes, ...words];
     const { status, signal, error } = spawnSync(
       process.execPath,
       [join(root, 'node_modules/vitest/vitest.mjs'), ...args],
       {
         cwd: root,
+        env: { ...process.env, GRYPHUS_TEST_REPORT: report },
         stdio: ['ignore', 'inherit', 'inherit'],
         timeout: LONGEST,
         // A separate session if not at a terminal with Ctrl-C: a signal to a whole group then does not end the counting
@@ -33,45 +34,48 @@ export function runTests(words, excluded) {
     );
     if (signal) console.error(`gryphus: the tests were ended by ${signal}`);
     if (error) console.error(`gryphus: the tests were ended: ${error.message}`);
-    const { failures, ...counts } = read(report);
-    for (const one of failures) console.log(one);
+    const { lines, ...counts } = read(report);
+    for (const line of lines) console.log(line);
     return { ...counts, status };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
 }
 
+/** What test/report.ts has written. */
 function read(report) {
-  let found;
+  let records;
   try {
-    found = JSON.parse(readFileSync(report, 'utf8'));
+    records = readFileSync(report, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
   } catch {
-    return { passed: 0, failed: 1, skipped: 0, failures: ['The tests left no report.'] };
+    return { passed: 0, failed: 1, skipped: 0, lines: ['The tests left no report.'] };
   }
-  const broken = found.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0);
-  const failures = [
-    ...broken.map((file) => failure(file.name, 'could not be loaded', [file.message])),
-    ...found.testResults.flatMap((file) =>
-      file.assertionResults
-        .filter((test) => test.status === 'failed')
-        .map((test) => failure(file.name, test.fullName, test.failureMessages)),
-    ),
-  ];
+  const all = (state) => records.filter((record) => record.state === state);
+  const ended = new Set(all('ended').map(({ file }) => file));
+  const open = all('begun').filter(({ file }) => !ended.has(file));
+  const again = all('passed').filter(({ retries }) => retries > 0);
   return {
-    passed: found.numPassedTests,
-    failed: found.numFailedTests + broken.length,
-    skipped: found.numPendingTests,
-    failures,
+    passed: all('passed').length,
+    failed: all('failed').length + open.length,
+    skipped: all('skipped').length,
+    lines: [
+      ...again.map(({ file, test, messages }) => failure('TRIED AGAIN', file, test, messages)),
+      ...all('failed').map(({ file, test, messages }) => failure('FAILED', file, test ?? 'outside of tests', messages)),
+      ...open.map(({ file }) => failure('FAILED', file, 'did not end', [])),
+    ],
   };
 }
 
 /** Where and why a test failed, a line for each try: the long report above may be cut by whoever keeps it. */
-function failure(file, test, messages) {
+function failure(what, file, test, messages) {
   const lines = messages.map((message) => {
     const at = message.split('\n').find((line) => line.includes(`${root}/test/`));
     return `    ${message.split('\n', 1)[0].slice(0, 200)}${at ? ` (${at.trim().replaceAll(`${root}/`, '')})` : ''}`;
   });
-  return [`FAILED ${relative(root, file)}: ${test}`, ...lines].join('\n');
+  return [`${what} ${relative(root, file)}: ${test}`, ...lines].join('\n');
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
