@@ -14,6 +14,8 @@ const SLOW_LANE = [
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // Which process runs a file, for report.ts.
+    setupFiles: ['test/began.ts'],
     exclude: [...configDefaults.exclude, ...(SLOW ? [] : SLOW_LANE)],
     testTimeout: 120_000,
     hookTimeout: 120_000,

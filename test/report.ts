@@ -1,13 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import type { Reporter, SerializedError, TestCase, TestModule, TestSuite } from 'vitest/node';
+import { SLOW } from './slow.ts';
 
-/** A file without any event for so long is named, with its processes, milliseconds. */
+/** A file without any event for so long is named, with all processes; later it is ended. Milliseconds. */
 const QUIET_MS = 6 * 60_000;
+const HUNG_MS = 11 * 60_000;
 
 interface Running {
   since: number;
   doing: string;
+  named?: true;
 }
 
 /**
@@ -19,14 +22,20 @@ interface Running {
 export default class Report implements Reporter {
   readonly #path = process.env['GRYPHUS_TEST_REPORT'];
   readonly #running = new Map<string, Running>();
+  readonly #ended = new Set<string>();
   #watch: NodeJS.Timeout | undefined;
 
   onTestRunStart(): void {
     this.#watch = setInterval(() => this.#nameQuiet(), 60_000);
   }
 
-  onTestRunEnd(): void {
+  onTestRunEnd(_: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     clearInterval(this.#watch);
+    // That of a process that was ended here is told by its file, which does not end.
+    for (const error of unhandled) {
+      const ours = this.#ended.size > 0 && text(error).includes('[vitest-pool]');
+      if (!ours) this.#write({ file: 'outside of files', state: 'failed', messages: [text(error)] });
+    }
   }
 
   onTestModuleQueued(module: TestModule): void {
@@ -73,22 +82,34 @@ export default class Report implements Reporter {
   }
 
   #nameQuiet(): void {
-    const quiet = [...this.#running].filter(([, { since }]) => Date.now() - since > QUIET_MS);
-    if (quiet.length === 0) return;
-    for (const [file, { since, doing }] of quiet) {
-      console.log(`nothing from ${file} for ${Math.round((Date.now() - since) / 60_000)} minutes: ${doing}`);
+    const silent = [...this.#running].map(([file, running]) => ({ file, running, ms: Date.now() - running.since }));
+    for (const { file, running, ms } of silent) {
+      if (ms > QUIET_MS && !running.named) {
+        running.named = true;
+        console.log(`nothing from ${file} for ${Math.round(ms / 60_000)} minutes: ${running.doing}\n${allProcesses()}`);
+      }
+      if (ms > HUNG_MS && !SLOW) this.#end(file);
     }
-    console.log(
-      execFileSync('ps', ['-eo', 'pid,ppid,etimes,stat,wchan:20,args', '--forest'], {
-        encoding: 'utf8',
-        env: { ...process.env, COLUMNS: '200' },
-      }),
-    );
+  }
+
+  /** Kills the process of a file, which began.ts has written down. */
+  #end(file: string): void {
+    const written = this.#path === undefined ? '' : readFileSync(this.#path, 'utf8');
+    const pid = new RegExp(`"file":${JSON.stringify(file).replaceAll('.', '\\.')},"pid":(\\d+)`).exec(written)?.[1];
+    if (pid === undefined || this.#ended.has(file)) return;
+    this.#ended.add(file);
+    console.log(`${file} is ended: process ${pid}`);
+    process.kill(Number(pid), 'SIGKILL');
   }
 
   #write(record: object): void {
     if (this.#path !== undefined) appendFileSync(this.#path, `${JSON.stringify(record)}\n`);
   }
+}
+
+function allProcesses(): string {
+  const env = { ...process.env, COLUMNS: '200' };
+  return execFileSync('ps', ['-eo', 'pid,ppid,etimes,stat,wchan:20,args', '--forest'], { encoding: 'utf8', env });
 }
 
 function text(error: SerializedError): string {

@@ -92,7 +92,7 @@ describe('user logs', () => {
     execFileSync('mkfifo', [paths.fifo]);
     for (const name of ['a', 'b', 'c'])
       await logs.append(batch(Object.fromEntries(Object.values(paths).map((path) => [path, `${name}\n`]))));
-    await until(() => content(paths.well) === 'a\nb\nc\n' && logs.owed().count === 2);
+    await until(() => existsSync(paths.well) && content(paths.well) === 'a\nb\nc\n' && logs.owed().count === 2);
     expect(logs.owed()).toMatchObject({
       count: 2,
       logs: [

@@ -1,0 +1,6 @@
+import { appendFileSync } from 'node:fs';
+import { expect } from 'vitest';
+
+const path = process.env['GRYPHUS_TEST_REPORT'];
+if (path !== undefined)
+  appendFileSync(path, `${JSON.stringify({ file: expect.getState().testPath, pid: process.pid })}\n`);
