@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ftpd, skipWithoutFtpd, startFtpd } from '../sites/ftpd.ts';
@@ -150,7 +151,7 @@ queue
     let shown = '';
     reader.stdout.setEncoding('utf8').on('data', (text: string) => (shown += text));
     const exit = new Promise((done) => reader.once('exit', done));
-    const log = () => readFileSync(join(agent.home, 'state/log/gridmanager.log'), 'utf8');
+    const log = () => agent.log(`gridmanager-${userInfo().username}.log`);
     await until(
       'it to fail',
       () => log().includes('output of a running job cannot be carried on') || undefined,
