@@ -162,6 +162,11 @@ export const SETTINGS = {
     undefined,
     'Log-ins for URLs in submit files, in netrc format, mode 0600; default: `netrc` beside this file.',
   ),
+  'urls.stream_interval': entry(
+    duration,
+    '10s',
+    'How often the growing output of a running job with `stream_output` is stored at its URL.',
+  ),
   'urls.ca': entry(path, undefined, 'A file (PEM) of additional certificate authorities to trust.'),
 
   'notify.email': entry(

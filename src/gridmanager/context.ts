@@ -12,6 +12,7 @@ import type { WorkLoop } from '../job/work-loops.ts';
 import type { SiteBackoff } from './backoff.ts';
 import type { ProxyPrograms } from './io-proxy-programs.ts';
 import type { SiteProxies } from './proxies.ts';
+import type { GrowingOutputs } from './streaming/growing.ts';
 import type { UrlAccess } from './url-access.ts';
 import type { UrlInputs } from './url-inputs.ts';
 import type { UrlOutputs } from './url-outputs.ts';
@@ -42,7 +43,12 @@ export interface SiteContext {
   readonly ioProxy: ProxyPrograms;
   readonly proxies: SiteProxies;
   readonly backoff: SiteBackoff;
-  readonly urls: { readonly access: UrlAccess; readonly inputs: UrlInputs; readonly outputs: UrlOutputs };
+  readonly urls: {
+    readonly access: UrlAccess;
+    readonly inputs: UrlInputs;
+    readonly outputs: UrlOutputs;
+    readonly growing: GrowingOutputs;
+  };
   /** Attempts being prepared at the site now. Their cancellation waits, because a `prepare` could arrive after it. */
   readonly underway: Set<AttemptKey>;
   /** Attempts whose large results are being transferred, and the request made for each. */

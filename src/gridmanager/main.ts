@@ -117,6 +117,7 @@ async function main(identity: string): Promise<void> {
       log: (message, facts) => log.info(facts ?? {}, message),
     })),
     urls: urlAccess(paths, settings),
+    streamEveryMs: () => settings['urls.stream_interval'] * 1000,
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),
     onFault,

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import type { Lease, Queue, Work, WorkRunner } from '../queue/api.ts';
@@ -23,8 +22,7 @@ import type { RetryLimits } from './pacing.ts';
 import { SiteAgent, type SiteAgentOptions } from './site-agent.ts';
 import { staying } from '../queue/stay.ts';
 import type { UrlAccess } from './url-access.ts';
-import { UrlInputs } from './url-inputs.ts';
-import { UrlOutputs } from './url-outputs.ts';
+import { closeUrls, openUrls } from './urls.ts';
 
 export interface ManagerOptions {
   readonly identity: string;
@@ -43,6 +41,8 @@ export interface ManagerOptions {
   readonly ioProxy: SiteContext['ioProxy'];
   /** How URLs of inputs and outputs are accessed. */
   readonly urls: UrlAccess;
+  /** How often the growing output of a running job is stored at its URL, milliseconds, by the current settings. */
+  readonly streamEveryMs: () => number;
   /** This manager ends after so long without work. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
@@ -87,11 +87,7 @@ export class GridManager {
   constructor(options: ManagerOptions) {
     this.#options = options;
     this.#spool = new AttemptSpool(options.spoolDir);
-    this.#urls = {
-      access: options.urls,
-      inputs: new UrlInputs(join(options.spoolDir, '.urls', options.identity), options.urls, () => this.#now()),
-      outputs: new UrlOutputs(options.urls, () => this.#now()),
-    };
+    this.#urls = openUrls(options, this.#spool, () => this.#now());
     this.#sites = new OpenSites({
       loadSites: options.loadSites,
       problem: options.problem,
@@ -386,8 +382,7 @@ export class GridManager {
   }
 
   async #close(): Promise<void> {
-    this.#urls.outputs.close();
-    await this.#urls.inputs.close();
+    await closeUrls(this.#urls);
     await this.#worker?.close();
     await this.#sites.close();
     await this.#work.close();

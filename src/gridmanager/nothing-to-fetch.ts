@@ -18,6 +18,7 @@ import {
   wantsCheckpoint,
 } from './files.ts';
 import { decided, hasTravelled } from './results-loop.ts';
+import { streamed } from './streaming/streamed.ts';
 import { limitsOutput } from './transfer-limits.ts';
 import { transferTimes } from './transfer-times.ts';
 
@@ -41,9 +42,9 @@ interface Stream {
   readonly bytes: Buffer;
 }
 
-/** Whether what it leaves has nothing to do with other attempts. */
+/** Whether what it leaves has nothing to do with other attempts, nor with what has been carried on while it ran. */
 function isAlone({ attrs }: JobRecord): boolean {
-  return !savesItself(attrs) && !wantsCheckpoint(attrs) && !keepsAtEviction(attrs);
+  return !savesItself(attrs) && !wantsCheckpoint(attrs) && !keepsAtEviction(attrs) && streamed(attrs).size === 0;
 }
 
 /**

@@ -185,6 +185,8 @@ async function settle(
   began: number,
 ): Promise<Change | undefined> {
   const change = { id: job.id, from: job.state, attempt: job.attempt };
+  const key = keyOf(ctx, job);
+  await ctx.urls.growing.stop(key);
   if (!outcome.ok && outcome.missing.length === 0 && !outcome.odd?.length) {
     if (outcome.refusal.kind === 'later') return undefined;
     const reason = `Site ${ctx.record.name}: ${outcome.refusal.message}`;
@@ -211,20 +213,22 @@ async function settle(
       bytes += file.bytes;
       const to = saved ? undefined : placeFor(files, file);
       if (to === undefined) continue;
+      const { kind, path, node } = file;
+      const from = kind === 'output' ? path : await checkpoints.joined(job.id, job.attempt, kind, path, node);
       if (isUrl(to)) {
-        await ctx.urls.outputs.store(keyOf(ctx, job), file.path, to, readString(job.attrs, 'x509userproxy'));
+        const proxy = readString(job.attrs, 'x509userproxy');
+        await ctx.urls.outputs.store(key, from, to, proxy);
+        if (kind !== 'output') await ctx.urls.growing.whole(job.id, kind, to, proxy);
         continue;
       }
-      if (file.kind === 'output' && file.name.includes('/') && !made.has(dirname(to))) {
+      if (kind === 'output' && file.name.includes('/') && !made.has(dirname(to))) {
         await makeParents(to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd, to, umask);
         made.add(dirname(to));
       }
-      const { kind, path, node } = file;
-      const from = kind === 'output' ? path : await checkpoints.joined(job.id, job.attempt, kind, path, node);
       // Streams may grow again if they are fetched again; other files come under their names when they are complete.
-      const mayLink = file.kind === 'output';
+      const mayLink = kind === 'output';
       // Of files of a parallel job's nodes with the same name, the last one counts.
-      if (file.node !== undefined) drop(placements, to);
+      if (node !== undefined) drop(placements, to);
       placements.push({ from, to, executable: file.executable, mode: file.mode, umask, mayLink });
     }
     await placeAll(placements);
@@ -235,8 +239,8 @@ async function settle(
     return { ...change, event: 'fetched', set };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError)) return kept(ctx, job, thrown);
-    if (thrown.code === 'output-too-large') await ctx.spool.remove(keyOf(ctx, job));
-    if (ctx.urls.outputs.mayComeLater(keyOf(ctx, job), thrown)) return undefined;
+    if (thrown.code === 'output-too-large') await ctx.spool.remove(key);
+    if (ctx.urls.outputs.mayComeLater(key, thrown)) return undefined;
     return { ...change, event: 'keep', set: holdByError(thrown) };
   }
 }
@@ -339,7 +343,10 @@ export async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): P
     if (!job || !outcome.ok) continue;
     try {
       await ctx.spool.remove(key);
-      if (job.state === 'completing') await dropCheckpoints(ctx, job.id, job.attrs);
+      if (job.state === 'completing') {
+        await dropCheckpoints(ctx, job.id, job.attrs);
+        await ctx.urls.growing.forget(job.id);
+      }
     } catch (thrown) {
       ctx.troubles.met(job, 'cleaning up', thrown);
       continue;

@@ -32,15 +32,25 @@ export class UrlOutputs {
     from: string,
     text: string,
     proxyFile: string | undefined,
-    { parents = false }: Pick<StoreOptions, 'parents'> = {},
+    options: Pick<StoreOptions, 'parents'> = {},
   ): Promise<void> {
     if (this.has(key, text)) return;
+    await this.put(from, text, proxyFile, options);
+    this.note(key, text);
+    this.#failingSince.delete(key);
+  }
+
+  /** Uploads one file, also if it was uploaded before. Rejects as `store` does. */
+  async put(
+    from: string,
+    text: string,
+    proxyFile: string | undefined,
+    { parents = false }: Pick<StoreOptions, 'parents'> = {},
+  ): Promise<void> {
     await this.#with(text, proxyFile, async (fetcher, url, options) => {
       if (!fetcher.store) throw new GryphusError('output-unwritable', `Outputs cannot be written to ${text}.`);
       await fetcher.store(from, url, { ...options, parents });
     });
-    this.note(key, text);
-    this.#failingSince.delete(key);
   }
 
   /** Removes what was uploaded before. Rejects as `store` does. */

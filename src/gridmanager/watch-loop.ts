@@ -128,6 +128,7 @@ async function record(
       if (back) {
         // The next run writes its streams from the start.
         state.followed.drop(report.key);
+        await ctx.urls.growing.restart(report.key, found.id);
         await ctx.spool.remove(report.key);
         sources[changes.push(back) - 1] = report;
       }

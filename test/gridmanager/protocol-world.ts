@@ -214,6 +214,7 @@ export class World {
       remoteIo: () => [],
       ioProxy: new ProxyPrograms(() => ({ repository: this.#dir, from: 'own', log: () => undefined })),
       urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
+      streamEveryMs: () => 10_000,
       lingerMs: 60_000,
       log: () => undefined,
       onFault: (message) => void this.faults.push(message),

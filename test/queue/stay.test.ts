@@ -29,6 +29,7 @@ it('a manager without work ends, but not while somebody who logged in has its co
     remoteIo: () => [],
     ioProxy: new ProxyPrograms(() => expect.unreachable()),
     urls: urlAccess({ configDir: redis.stateDir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
+    streamEveryMs: () => 10_000,
     lingerMs: 100,
     log: () => undefined,
     onFault: (message) => expect.unreachable(message),
