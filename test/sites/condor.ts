@@ -114,7 +114,7 @@ export async function startCondor(options: CondorOptions = {}): Promise<Condor> 
   await waitUntil('HTCondor', () => {
     if (master.exitCode !== null) throw new Error(`condor_master ended with ${master.exitCode}`);
     return condor.answers();
-  });
+  }, 60_000);
   return condor;
 }
 
