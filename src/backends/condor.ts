@@ -28,9 +28,12 @@ export const condor: Backend = {
   beside: (id, commandLine) => `exec condor_ssh_to_job ${id} ${shellQuote(commandLine)}`,
 };
 
-/** The shadow of a parallel job evaluates its policy too, with an ad in which the job is idle while it runs. */
+/**
+ * The shadow of a parallel job evaluates its policy too, with an ad in which the job is idle while it runs; and if the
+ * shadow dies, NumJobStarts stays as it was.
+ */
 const HAS_MACHINES = 'RemoteHost =!= undefined';
-const LEFT_ITS_MACHINES = '(JobStatus == 1 && NumJobStarts > 0 && RemoteHost =?= undefined)';
+const LEFT_ITS_MACHINES = '(JobStatus == 1 && NumShadowStarts > 0 && RemoteHost =?= undefined)';
 
 /** Lines of a submit description, `--`, options for condor_submit. */
 function submitWords(spec: AttemptSpec): string[] {

@@ -57,21 +57,25 @@ describe.skipIf(skipWithoutCondor())("HTCondor's parallel universe, on one machi
     return ('batchId' in report && report.batchId) || '';
   }
 
-  it.skipIf(!existsSync('/usr/bin/mpicc.mpich'))('has the launcher find its machines in a file', async () => {
-    const site = await ground.open();
-    const key = freshKey();
-    const ring = join(ground.scratch, 'ring');
-    writeFileSync(`${ring}.c`, RING);
-    execFileSync('mpicc.mpich', ['-o', ring, `${ring}.c`]);
-    const program = `mpiexec.mpich -f "$GRYPHUS_NODEFILE" -n 3 '${ring}'`;
-    await run(site, [shellJob(key, program, { resources })]);
-    const watch = new Watch(site);
-    const ended = await watch.ended(key, 60_000);
-    const into = `${ground.scratch}/home/${key}`;
-    const came = texts((await site.fetch([{ key, outputs: [], stdout: true, stderr: true, into }])).get(key));
-    expect([ended.how, came]).toMatchObject([{ kind: 'exited', code: 0 }, { stdout: '3 ranks, sum 3\n' }]);
-    await site.forget([key]);
-  }, 90_000);
+  it.skipIf(!existsSync('/usr/bin/mpicc.mpich'))(
+    'has the launcher find its machines in a file',
+    async () => {
+      const site = await ground.open();
+      const key = freshKey();
+      const ring = join(ground.scratch, 'ring');
+      writeFileSync(`${ring}.c`, RING);
+      execFileSync('mpicc.mpich', ['-o', ring, `${ring}.c`]);
+      const program = `mpiexec.mpich -f "$GRYPHUS_NODEFILE" -n 3 '${ring}'`;
+      await run(site, [shellJob(key, program, { resources })]);
+      const watch = new Watch(site);
+      const ended = await watch.ended(key, 90_000);
+      const into = `${ground.scratch}/home/${key}`;
+      const came = texts((await site.fetch([{ key, outputs: [], stdout: true, stderr: true, into }])).get(key));
+      expect([ended.how, came]).toMatchObject([{ kind: 'exited', code: 0 }, { stdout: '3 ranks, sum 3\n' }]);
+      await site.forget([key]);
+    },
+    90_000,
+  );
 
   it('runs several jobs of a cluster apart from each other', async () => {
     const site = await ground.open();
@@ -79,10 +83,12 @@ describe.skipIf(skipWithoutCondor())("HTCondor's parallel universe, on one machi
     const keys = freshKeys(2);
     await run(
       site,
-      keys.map((key, n) => shellJob(key, `exit ${n + 3}`, { resources: { ...resources, nodes: { count: 2, ranks: 1 } } })),
+      keys.map((key, n) =>
+        shellJob(key, `exit ${n + 3}`, { resources: { ...resources, nodes: { count: 2, ranks: 1 } } }),
+      ),
     );
     for (const [n, key] of keys.entries())
-      expect((await watch.ended(key, 60_000)).how).toMatchObject({ kind: 'exited', code: n + 3 });
+      expect((await watch.ended(key, 90_000)).how).toMatchObject({ kind: 'exited', code: n + 3 });
     await site.forget(keys);
   }, 120_000);
 
@@ -94,31 +100,42 @@ describe.skipIf(skipWithoutCondor())("HTCondor's parallel universe, on one machi
     await started(removed, watch);
     expect(nodesAlive()).toBe('3 starters');
     await site.cancel([removed]);
-    expect((await watch.ended(removed, 40_000)).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
-    await expect.poll(() => nodesAlive() + queue(), { timeout: 40_000 }).toBe('');
+    expect((await watch.ended(removed, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'cancelled' });
+    await expect.poll(() => nodesAlive() + queue(), { timeout: 60_000 }).toBe('');
     await run(site, [ledgerJob(ground, late, 'sleep 600', { resources: { ...resources, walltimeSeconds: 3 } })]);
-    expect((await watch.ended(late, 60_000)).how).toMatchObject({ kind: 'by-site', cause: 'timeout' });
-    await expect.poll(() => nodesAlive() + queue(), { timeout: 40_000 }).toBe('');
+    expect((await watch.ended(late, 90_000)).how).toMatchObject({ kind: 'by-site', cause: 'timeout' });
+    await expect.poll(() => nodesAlive() + queue(), { timeout: 60_000 }).toBe('');
     expect([removed, late].map((key) => starts(ground, key))).toEqual([1, 1]);
     await site.forget([removed, late]);
-  }, 180_000);
+  }, 300_000);
 
+  // Not condor_vacate_job -fast: with a parallel job, the shadow of 23.9 then hangs, and only -forcex removes the job.
   it.skipIf(!SLOW).each([
     ['is held', (id: string) => void ground.batch.admin('condor_hold', id)],
-    ['is vacated', (id: string) => void ground.batch.admin('condor_vacate_job', '-fast', id)],
     ['loses its shadow', () => ground.batch.daemons('shadow').forEach((pid) => process.kill(pid, 'SIGKILL'))],
-    ['loses a machine', () => ground.batch.daemons('starter').slice(-1).forEach((pid) => process.kill(pid, 'SIGKILL'))],
-  ])('%s: it has ended, and is not started again', async (_, does) => {
-    const site = await ground.open();
-    const watch = new Watch(site);
-    const key = freshKey();
-    await run(site, [ledgerJob(ground, key, 'sleep 600', { resources })]);
-    does(await started(key, watch));
-    expect((await watch.ended(key, 90_000)).how).toMatchObject({ kind: 'by-site' });
-    await expect.poll(queue, { timeout: 60_000 }).toBe('');
-    expect(starts(ground, key)).toBe(1);
-    await site.forget([key]);
-  }, 180_000);
+    [
+      'loses a machine',
+      () =>
+        ground.batch
+          .daemons('starter')
+          .slice(-1)
+          .forEach((pid) => process.kill(pid, 'SIGKILL')),
+    ],
+  ])(
+    '%s: it has ended, and is not started again',
+    async (_, does) => {
+      const site = await ground.open();
+      const watch = new Watch(site);
+      const key = freshKey();
+      await run(site, [ledgerJob(ground, key, 'sleep 600', { resources })]);
+      does(await started(key, watch));
+      expect((await watch.ended(key, 90_000)).how).toMatchObject({ kind: 'by-site' });
+      await expect.poll(queue, { timeout: 60_000 }).toBe('');
+      expect(starts(ground, key)).toBe(1);
+      await site.forget([key]);
+    },
+    180_000,
+  );
 
   it('is refused where no machine belongs to a dedicated scheduler', async () => {
     ground.batch.configure('DedicatedScheduler = undefined');
