@@ -34,7 +34,8 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
       }
       await agent.ok('up');
       for (const name of SITES) await pilot(name);
-      await agent.untilHome(2);
+      const home = async () => (await agent.pilots()).filter(({ is }) => is === 'home').length === 2 || undefined;
+      await until('both pilots at home', home, 150_000);
     }, 180_000);
     afterAll(async () => {
       await agent?.end();
@@ -87,7 +88,7 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
       const alive = () => others.filter((line) => existsSync(`/proc/${line.split(' ')[0]}`));
       const user = execFileSync('id', ['-un'], { encoding: 'utf8' }).trim();
       const cancelled = Date.now();
-      slurms.get('two')?.run('scancel', '--signal=KILL', '--full', '-u', user);
+      slurms.get('two')?.run('scancel', '-u', user);
       await until('the end of the nodes at the other site', () => alive().length === 0 || undefined, 60_000);
       expect(Date.now() - cancelled).toBeLessThan(GONE_MS);
       expect(started()).toHaveLength(4);
