@@ -7,6 +7,8 @@ SUBMIT=condor_submit QUEUE=condor_q REMOVE=condor_rm HISTORY=condor_history
 # HTCondor signals only a job's first process.
 FORWARDED='TERM HUP INT QUIT USR1 USR2 XCPU'
 REMOVED_FOR=RemoveReason
+# HTCondor starts a parallel job on each of its machines.
+ON_NODES=condor-node.sh
 
 backend_start() { :; }
 backend_version() { bounded 20 condor_version; }
@@ -41,11 +43,23 @@ find_array_limit() {
 backend_elements() { # $1 the answer
   case $1 in [0-9]*.0' - '*) BEFORE=${1%%.*}. FIRST=0 ;; esac
 }
+# A pool without a dedicated scheduler takes a parallel job, and lets it wait for ever.
+has_dedicated() {
+  there=$(bounded 20 condor_status -constraint 'DedicatedScheduler =!= undefined' -limit 1 -af Machine </dev/null) || return
+  [ -z "$there" ] || return 0
+  say 'ERROR: No machine of this pool has a DedicatedScheduler, so it runs no parallel jobs.' >&2
+  return 1
+}
 submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then our options
   file=$1 key=$2 n=$3 rows=$4
   shift 4
+  start=$(argument "$BIN/wrapper.sh")
+  if [ "$1" = 'universe = parallel' ] && [ -n "$ON_NODES" ]; then
+    has_dedicated || return
+    start="$(argument "$BIN/$ON_NODES") \$(ranks) $start"
+  fi
   {
-    say "arguments = \"$(argument "$BIN/wrapper.sh") $(argument "$ROOT") $key $n '$FORWARDED' \$(ClusterId).\$(ProcId)\""
+    say "arguments = \"$start $(argument "$ROOT") $key $n '$FORWARDED' \$(ClusterId).\$(ProcId)\""
     # A job's environment is empty except for what it is given here.
     say "environment = \"PATH=/usr/local/bin:/usr/bin:/bin HOME=$(argument "$HOME") USER=$(argument "$CONDOR_USER") LOGNAME=$(argument "$CONDOR_USER")\""
     while [ "$1" != -- ]; do say "$1" && shift; done
@@ -57,11 +71,14 @@ submit_file() { # $1 file, $2 key, $3 submission, $4 the queue statement, then o
   ID=$(cd / && bounded 60 $SUBMIT -terse "$@" "$file" </dev/null)
 }
 
+# Nobody tells why a parallel job waits.
+WORDS='ifThenElse(JobStatus == 5, HoldReason, ifThenElse(JobUniverse == 11, strcat("waits for ", MaxHosts, " machines at once"), LastRejMatchReason))'
+
 # An empty answer is trusted only if the schedd can also give its totals.
 backend_queue() {
   # shellcheck disable=SC2086 # a command and its first word
   bounded 30 $QUEUE -constraint 'regexp("^gryphus[.]", GryphusKey)' -af GryphusKey ClusterId ProcId JobStatus \
-    NumJobStarts HoldReasonCode HoldReasonSubCode RemoteHost 'ifThenElse(JobStatus == 5, HoldReason, LastRejMatchReason)' \
+    NumJobStarts HoldReasonCode HoldReasonSubCode RemoteHost "$WORDS" \
     >|"$T/condor_q" </dev/null || return
   if IFS= read -r line <"$T/condor_q"; then
     case $line in gryphus.*) ;; *) say "$line" && return ;; esac

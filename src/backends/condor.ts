@@ -9,14 +9,13 @@ import { coresOf } from './cores.ts';
  */
 export const condor: Backend = {
   name: 'condor',
-  shell: ['condor.sh'],
+  shell: ['condor.sh', 'condor-node.sh'],
   detect:
     'command -v condor_submit >/dev/null 2>&1 && look condor "$(bounded 20 condor_version 2>&1)" condor_q -totals',
   lacks: { command: 'batch_queue' },
   // A lost host is noticed only when job_lease_duration ends (manual; 40 minutes by default).
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 2_700_000 },
   arrays: true,
-  oneHost: true,
   accounts: true,
   submitWords,
   // `-terse` prints the first and the last job; for an element of an array we print its own id.
@@ -29,18 +28,28 @@ export const condor: Backend = {
   beside: (id, commandLine) => `exec condor_ssh_to_job ${id} ${shellQuote(commandLine)}`,
 };
 
+/**
+ * The shadow of a parallel job evaluates its policy too, with an ad in which the job is idle while it runs; and if the
+ * shadow dies, NumJobStarts stays as it was.
+ */
+const HAS_MACHINES = 'RemoteHost =!= undefined';
+const LEFT_ITS_MACHINES = '(JobStatus == 1 && NumShadowStarts > 0 && RemoteHost =?= undefined)';
+
 /** Lines of a submit description, `--`, options for condor_submit. */
 function submitWords(spec: AttemptSpec): string[] {
-  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost } = spec.resources;
+  const { cpus, memoryMb, diskKb, gpus, walltimeSeconds, wholeHost, nodes } = spec.resources;
   const { project, extraArgs } = spec.batch;
   // A job that was evicted after it had started leaves instead of starting again.
-  const removals = ['(JobStatus == 1 && NumJobStarts > 0)'];
+  const removals = nodes === undefined ? ['(JobStatus == 1 && NumJobStarts > 0)'] : [LEFT_ITS_MACHINES];
   if (walltimeSeconds !== undefined) {
-    const seconds = Math.max(1, Math.ceil(walltimeSeconds));
-    removals.push(`(JobStatus == 2 && time() - JobCurrentStartDate > ${seconds})`);
+    const runs = nodes === undefined ? 'JobStatus == 2' : HAS_MACHINES;
+    removals.push(`(${runs} && time() - JobCurrentStartDate > ${Math.max(1, Math.ceil(walltimeSeconds))})`);
   }
   return [
-    'universe = vanilla',
+    // condor.sh looks at the first line, and passes the ranks on to condor-node.sh.
+    ...(nodes === undefined
+      ? ['universe = vanilla']
+      : ['universe = parallel', `machine_count = ${nodes.count}`, `ranks = ${nodes.ranks}`]),
     'executable = /bin/sh',
     'transfer_executable = False',
     'should_transfer_files = NO',

@@ -6,6 +6,9 @@
 SUBMIT='gryphus submit' QUEUE='gryphus q' REMOVE='gryphus rm' HISTORY='gryphus history'
 # Each command is a whole Node process.
 PARALLEL_SUBMITS=${GRYPHUS_SUBMITS:-2}
+# It starts a parallel job once, as we do.
+# shellcheck disable=SC2034
+ON_NODES=
 # There, TERM reaches every process of a job; other signals reach only the first.
 # shellcheck disable=SC2034
 FORWARDED='HUP INT QUIT USR1 USR2 XCPU'

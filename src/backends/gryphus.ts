@@ -8,7 +8,7 @@ import type { Account, Backend, QueueEntry } from './contract.ts';
  * another, with its own connections and rights (Condor-C's idea). Its sites must share the file system of the machine
  * where it runs.
  */
-const { detect: _detect, lacks: _lacks, oneHost: _oneHost, ...likeCondor } = condor;
+const { detect: _detect, lacks: _lacks, ...likeCondor } = condor;
 export const gryphus: Backend = {
   ...likeCondor,
   name: 'gryphus',

@@ -7,7 +7,7 @@
 
 ARRAY_LIMIT=
 # $1: words KEY:N, $2: the most of them in one group. Two or more of one cluster with the same submit words make a
-# group. Sets ARRAYS (the groups' tags) and ALONE (the remaining words).
+# group, except HTCondor's parallel jobs: one cluster of them is one job. Sets ARRAYS (the groups' tags) and ALONE (the remaining words).
 make_groups() {
   [ -n "$ARRAY_LIMIT" ] || find_array_limit
   most=$2
@@ -25,6 +25,7 @@ make_groups() {
         cluster = key[i]
         sub(/\.[0-9]+\.[0-9]+$/, "", cluster)
         kind = cluster "\n" words_of[key[i]]
+        if (kind ~ /\nsubmit universe = parallel\n/) kind = i
         if (!(kind in open) || size[open[kind]] >= most) { open[kind] = i; size[i] = 0 }
         first[i] = open[kind]
         size[first[i]]++

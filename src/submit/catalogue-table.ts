@@ -164,7 +164,7 @@ export const WARNED_TABLE: readonly Group[] = [
   { names: 'want_ads', says: 'A job finds its ad and its machine’s where $_CONDOR_JOB_AD and $_CONDOR_MACHINE_AD say.' },
   { names: 'Remote_universe:Remote_JobUniverse Remote_Remote_universe:Remote_Remote_JobUniverse', says: 'A job that is submitted to HTCondor runs in its vanilla universe.' },
   { names: 'Remote_grid_resource:Remote_GridResource Remote_Remote_grid_resource:Remote_Remote_GridResource', kind: 'string', says: 'A job is passed on only once, to the site in grid_resource.' },
-  { names: 'parallel_script_shadow:ParallelScriptShadow parallel_script_starter:ParallelScriptStarter', kind: 'string', says: 'It is for the parallel universe, which is not supported.' },
+  { names: 'parallel_script_shadow:ParallelScriptShadow parallel_script_starter:ParallelScriptStarter', kind: 'string', says: 'HTCondor starts these scripts before a parallel job; here, start them from its executable.' },
   { names: 'aws_region:AWSRegion aws_access_key_id_file:EC2AccessKeyId aws_secret_access_key_file:EC2SecretAccessKey s3_access_key_id_file:EC2AccessKeyId s3_secret_access_key_file:EC2SecretAccessKey gs_access_key_id_file:EC2AccessKeyId gs_secret_access_key_file:EC2SecretAccessKey', kind: 'string', says: 'Files cannot be fetched from s3: or gs:. Use a signed https URL.' },
   { names: 'rendezvousdir', says: 'It belongs to a file system that no longer exists.' },
 ]; // biome-ignore format: a table

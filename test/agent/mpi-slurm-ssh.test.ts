@@ -72,6 +72,13 @@ describe.skipIf(skipWithoutSlurm())('MPI over a real Slurm with four nodes', { t
     expect(said.split('\n').sort()).toEqual(['', '4 ranks, sum 6', 'on n1', 'on n2', 'on n3', 'on n4']);
   });
 
+  it.skipIf(!SLOW)('runs the example with Open MPI and srun, by PMIx', async () => {
+    const { ad, said } = await ring('openmpi', `#!/bin/sh\nexec srun --mpi=pmix ${ON_ITS_NODE}\n`);
+    expect(ad, agent.read('ring.err')).toMatchObject({ JobStatus: 4, ExitCode: 0 });
+    const nodes = ['n1', 'n2', 'n3', 'n4'].flatMap((node) => [`on ${node}`, `on ${node}`]);
+    expect(said.trim().split('\n').sort()).toEqual(['8 ranks, sum 28', ...nodes]);
+  });
+
   it('ends all ranks when the job is removed', async () => {
     const pids = join(agent.dir, 'pids');
     agent.file('ring.sh', `#!/bin/sh\nsrun sh -c 'echo $$ >>${pids}; exec sleep 600'\n`, 0o755);

@@ -25,6 +25,13 @@ describe("GRAM's request for a job", () => {
     expect(asked('jobmanager-slurm@jane', {})).toBe(' ');
   });
 
+  it('asks for several machines, where it counts the cores of each or of all', () => {
+    const nodes = { cpus: 8, nodes: { count: 4, ranks: 2 } };
+    expect(asked('jobmanager-slurm', nodes)).toBe('(count=8)(host_count=4) ');
+    expect(asked('jobmanager-pbs', nodes)).toBe('(count=32)(host_count=4) ');
+    expect(asked('jobmanager-lsf', nodes)).toBe('(count=32)(host_count=4) ');
+  });
+
   it('says queue and project, and what the job adds as it stands', () => {
     const batch = { queue: 'a "b', project: 'p', extraArgs: ['(environment=(A', '"x"))'] };
     expect(asked('jobmanager-lsf', {}, batch)).toBe('(queue="a ""b")(project="p") (environment=(A "x"))');

@@ -47,6 +47,13 @@ describe('four nodes with eight cores, two ranks, memory and a GPU each', () => 
     expect(said).toEqual(expect.arrayContaining(asked));
   });
 
+  it('are a parallel job of HTCondor, whose ranks condor-node.sh gets', async () => {
+    const said = (await words('condor', FOUR)) ?? [];
+    const first = ['universe = parallel', 'machine_count = 4', 'ranks = 2'];
+    expect(said.slice(0, 3)).toEqual(first);
+    expect(said).toEqual(expect.arrayContaining(['request_cpus = 8', 'request_memory = 2048', 'request_gpus = 1']));
+  });
+
   it.each([
     ['slurm', '--exclusive'],
     ['pbs', 'place=scatter:excl'],
@@ -54,6 +61,7 @@ describe('four nodes with eight cores, two ranks, memory and a GPU each', () => 
     ['sge', 'exclusive=true'],
     ['lsf', '-x'],
     ['gryphus', '+WholeNodes = True'],
+    ['condor', 'requirements = TARGET.Cpus == TARGET.TotalCpus'],
   ])('are whole nodes in the words of %s', async (batch, word) => {
     expect(await words(batch, `${FOUR}\nwhole_nodes = true`)).toContain(word);
   });

@@ -268,6 +268,10 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
         '"$GRYPHUS_RSH" node7 true 2>&1; echo $?',
         '"$GRYPHUS_RSH" "node1;id" true 2>&1; echo $?',
         'sed "s/ .*/ stolen/" "$GRYPHUS_GANG" >fake; GRYPHUS_GANG=fake "$GRYPHUS_RSH" node1 true 2>&1; echo $?',
+        // Without Perl, by Node.
+        'mkdir bin; ln -s "$(command -v cat)" bin',
+        'echo hello | PATH=$PWD/bin "$GRYPHUS_RSH" node1 "cat; echo err >&2; exit 8" 2>err; echo "$? $(cat err)"',
+        'PATH=$PWD/bin GRYPHUS_GANG=fake "$GRYPHUS_RSH" node1 true 2>&1; echo $?',
       ].join('\n'),
       0o755,
     );
@@ -283,6 +287,10 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
       '255',
       expect.stringContaining('is not a node of this job'),
       '255',
+      expect.stringContaining('this is not a running node'),
+      '255',
+      'hello',
+      '8 err',
       expect.stringContaining('this is not a running node'),
       '255',
       '',

@@ -26,7 +26,7 @@ describe("a worker's runs", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function open(slowMs: number): void {
+  function open(slowMs: number, allocated = false): void {
     const mine: FromWorker[] = [];
     said = mine;
     startd = new Startd({
@@ -36,6 +36,7 @@ describe("a worker's runs", () => {
       scripts: SCRIPTS,
       sharesHome: true,
       slowMs,
+      allocated,
       containers: new Containers({ dir, env: {}, environment: {}, log: () => undefined }),
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
       proxyOf: (name) => join(dir, name),
@@ -46,7 +47,13 @@ describe("a worker's runs", () => {
   }
 
   /** Under a claim of its own, with 50 MB and a lease of a minute. */
-  function start(key: AttemptKey, executable: string, args: readonly string[], claim: string = key): void {
+  function start(
+    key: AttemptKey,
+    executable: string,
+    args: readonly string[],
+    claim: string = key,
+    waits = false,
+  ): void {
     const spec: RunSpec = {
       executable: { kind: 'there', path: executable },
       args,
@@ -57,7 +64,7 @@ describe("a worker's runs", () => {
       vacateSeconds: 1,
     };
     const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
-    startd.take({ t: 'start', key, claim, kind: 'k', size, spec, lease: 60 });
+    startd.take({ t: 'start', key, claim, kind: 'k', size, spec, lease: 60, ...(waits && { waits }) });
   }
 
   const end = (key: AttemptKey) =>
@@ -106,6 +113,34 @@ describe("a worker's runs", () => {
     startd.take({ t: 'cancel', key: 'a.5.0.1', how: 'remove', message: 'over' });
     await end('a.5.0.1');
     expect(startd.held().map(({ key }) => key)).toEqual(['a.5.0.1']);
+  }, 60_000);
+
+  it('of an allocation that is ended with all its processes were evicted, and have not ended by themselves', async () => {
+    startd.close();
+    open(100, true);
+    start('a.8.0.1', '/bin/sh', ['-c', ': > a.8; kill -TERM $$']);
+    await started('a.8');
+    startd.drain(true, 'its worker was asked to end');
+    expect((await end('a.8.0.1')).how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
+  }, 60_000);
+
+  it('of an allocation that are terminated by somebody else have ended by themselves', async () => {
+    startd.close();
+    open(100, true);
+    start('a.9.0.1', '/bin/sh', ['-c', 'kill -TERM $$']);
+    expect((await end('a.9.0.1')).how).toEqual({ kind: 'signaled', signal: 15 });
+  }, 60_000);
+
+  it('that are nodes of a parallel job and were given up occupy no slot', async () => {
+    const all = Array.from({ length: SIZE.cpus }, (_, n) => `a.${20 + n}.0.1.0` as const);
+    for (const key of all) start(key, '/bin/true', [], key, true);
+    await until('all to be ready', () => said.filter(({ t }) => t === 'ready').length === all.length || undefined);
+    for (const key of all) {
+      startd.take({ t: 'release', claim: key });
+      startd.take({ t: 'forget', keys: [key] });
+    }
+    start('a.30.0.1', '/bin/true', []);
+    await end('a.30.0.1');
   }, 60_000);
 
   it('that wait when the connection is cut are forgotten, since no report of them can arrive', async () => {

@@ -111,10 +111,14 @@ export async function startCondor(options: CondorOptions = {}): Promise<Condor> 
   };
   const [program, ...words] = runsAs(ofRoot ? undefined : user);
   const master = spawn(program, [...words, 'condor_master', '-f'], { cwd: '/', env: all, stdio: 'ignore' });
-  await waitUntil('HTCondor', () => {
-    if (master.exitCode !== null) throw new Error(`condor_master ended with ${master.exitCode}`);
-    return condor.answers();
-  });
+  await waitUntil(
+    'HTCondor',
+    () => {
+      if (master.exitCode !== null) throw new Error(`condor_master ended with ${master.exitCode}`);
+      return condor.answers();
+    },
+    60_000,
+  );
   return condor;
 }
 

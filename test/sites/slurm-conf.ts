@@ -25,6 +25,8 @@ AuthInfo=socket=${at.socket}
 CredType=cred/munge
 StateSaveLocation=${dir}/state
 SlurmdSpoolDir=${dir}/spool/%n
+# Where PMIx puts its sockets: nodes of one host must not share them.
+TmpFS=${dir}/spool/%n
 SlurmctldPidFile=${dir}/run/slurmctld.pid
 SlurmdPidFile=${dir}/run/slurmd-%n.pid
 SlurmctldLogFile=${dir}/log/slurmctld.log

@@ -1,14 +1,27 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Run } from './run.ts';
 import type { StartdOptions } from './startd-options.ts';
 
 /**
+ * How long the signal by which a batch system ends an allocation, which it sends to all processes there, may take to reach
+ * the worker as well; milliseconds.
+ */
+const TOLD_MS = 1000;
+const SIGTERM = 15;
+
+/**
  * What has to be over before the end of a run whose program has ended is reported; `undefined` if nothing is left: its
- * container is removed, its image is whole, and home knows what it said by its proxy.
+ * container is removed, its image is whole, and home knows what it said by its proxy. In a batch system's allocation, it is
+ * also certain whether that ended the program.
  */
 export function beforeEnd(
   run: Run,
-  { containers, chirp, accounts }: Pick<StartdOptions, 'containers' | 'chirp' | 'accounts'>,
+  { containers, chirp, accounts, allocated }: Pick<StartdOptions, 'containers' | 'chirp' | 'accounts' | 'allocated'>,
 ): Promise<void> | undefined {
+  if (allocated === true && !run.waitedForTold && !run.decided && wasTerminated(run)) {
+    run.waitedForTold = true;
+    return delay(TOLD_MS);
+  }
   const back = accounts?.takeBack(run);
   if (back) return back;
   const released = run.record.spec.container && containers.release(run.dir);
@@ -16,6 +29,11 @@ export function beforeEnd(
   const { saving } = run;
   run.saving = undefined;
   return saving ?? chirp?.end(run);
+}
+
+function wasTerminated({ dir }: Run): boolean {
+  const how = dir.exit()?.how;
+  return how?.kind === 'signaled' && how.signal === SIGTERM;
 }
 
 /** Takes away what a run that will not start was given. */

@@ -52,6 +52,8 @@ export class Run {
   told = false;
   /** Of such a node: the variables by which it starts commands at the others. */
   variables: Readonly<Record<string, string>> | undefined;
+  /** Its program was terminated, and the worker has waited whether it is told to end, too. */
+  waitedForTold = false;
   /** It was cancelled before it was started. */
   aborted = false;
   /** The agent does not know it: its end is not reported, and nothing of it is kept. */

@@ -333,7 +333,8 @@ export class Startd {
     this.#claims.leave(run);
     this.#runs.delete(run.key);
     run.dir.remove();
-    if (run.found) this.#claims.release(run.record.claim);
+    // The central manager's order to release it came while the run was there.
+    if (run.found || run.forgotten) this.#claims.release(run.record.claim);
     this.#gone(run.key, why, message);
     this.#goOn(run.record.claim);
   }

@@ -124,6 +124,7 @@ export async function runWorker(
       accounts,
       machine,
       ...(config.diskKb === undefined ? {} : { diskKb: config.diskKb }),
+      allocated: config.endsAt !== undefined,
       env: options.env,
       scripts: options.scripts,
       sharesHome: config.sharesHome === true,

@@ -40,7 +40,7 @@ function universeNumber(text: string): number | undefined {
 function choose(job: JobMaker, text: string): number {
   const number = universeNumber(text);
   if (number !== undefined && SUPPORTED.has(number)) return number;
-  const remedy = ['Use vanilla, grid, local or scheduler.'];
+  const remedy = ['Use vanilla, java, grid, parallel, local or scheduler.'];
   if (number === undefined)
     throw job.fault('universe', `I don't know about the '${text}' universe.`, remedy, 'JobUniverse');
   throw job.fault(
