@@ -1,45 +1,20 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Sshd, startSshd } from '../sites/sshd.ts';
-import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { processesOf } from './kill.ts';
 
 /** A lease of the daemons lasts 15 s: they wake long after their leases have expired. */
 const ASLEEP_MS = 20_000;
-const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 
-/**
- * Stopped processes stand for a suspended machine. A suspended one's monotonic clock stands still, which that of stopped processes does
- * not, and its network connections are gone. The clock of the wall is another `hours` later when they wake.
- */
-const NIGHTS = SLOW && existsSync(FAKETIME) ? [0, 8] : [0];
-
-describe.each(NIGHTS)('a laptop that sleeps, and wakes %i hours later', (hours) => {
+describe('a laptop that sleeps', () => {
   let agent: TestAgent;
   let sshd: Sshd;
-  let clock: string;
   beforeAll(async () => {
     sshd = await startSshd();
     agent = new TestAgent({ HOME: sshd.clientHome });
-    const lines = ['[gridmanager]', 'retry_max = "1s"'];
-    clock = join(agent.dir, 'clock');
-    if (hours > 0) {
-      writeFileSync(clock, '+0\n');
-      const redis = join(agent.dir, 'redis-server');
-      writeFileSync(redis, '#!/bin/sh\nunset LD_PRELOAD\nexec redis-server "$@"\n', { mode: 0o755 });
-      Object.assign(agent.env, {
-        LD_PRELOAD: FAKETIME,
-        FAKETIME_NO_CACHE: '1',
-        FAKETIME_DONT_FAKE_MONOTONIC: '1',
-        FAKETIME_TIMESTAMP_FILE: clock,
-        GRYPHUS_REDIS_SERVER: redis,
-      });
-      lines.push('[daemons]', 'environment = ["LD_PRELOAD", "FAKETIME*"]');
-    }
-    agent.config(`${lines.join('\n')}\n`);
+    agent.config('[gridmanager]\nretry_max = "1s"\n');
     agent.site('far', { url: sshd.url, batch: 'fork', more: '[limits]\nrunning = 3\n' });
     agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${agent.dir}/near"\n[limits]\nrunning = 3\n` });
   });
@@ -82,7 +57,6 @@ describe.each(NIGHTS)('a laptop that sleeps, and wakes %i hours later', (hours) 
     };
     signal('SIGSTOP');
     await sleep(ASLEEP_MS);
-    if (hours > 0) writeFileSync(clock, `+${hours * 3600}\n`);
     signal('SIGCONT');
 
     await agent.ok('wait', '--no-outcome', '--timeout', '90', ...clusters.map(String));
