@@ -116,8 +116,12 @@ async function leave(queue: Queue, cluster: number, exitCode: number): Promise<n
   return exitCode;
 }
 
-/** How long an ending DAG manager waits for the queue, in milliseconds: at a shutdown, that was told to end as well. */
+/**
+ * How long an ending DAG manager waits for the queue, which at a shutdown was told to end as well, and after that for what it does in the
+ * queue. Milliseconds.
+ */
 const LAST_QUESTION_MS = 3000;
+const LAST_MS = 1000;
 
 /** Ensures that a DAG has one manager. When told to end, it asks the queue whether its DAG is removed or only held. */
 function watch(queue: Queue, cluster: number, world: QueueWorld): void {
@@ -138,6 +142,7 @@ function watch(queue: Queue, cluster: number, world: QueueWorld): void {
     const jobs = await patiently(() => queue.get([{ cluster, proc: 0 }]), signal).catch(() => undefined);
     const removed = jobs !== undefined && (jobs[0] === undefined || LIFE[jobs[0].state].shows === 'removed');
     world.put(removed ? { is: 'told', event: { is: 'remove' } } : { is: 'stop' });
+    if (!removed) setTimeout(() => process.exit(GOES_ON), LAST_MS).unref();
   };
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void asked());
 }

@@ -10,7 +10,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import { openPortWay, type PortWay } from '../reverse-connection/port-way.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
-import { outliveReader, runDaemon } from '../util/run-daemon.ts';
+import { endOnSignal, outliveReader, runDaemon } from '../util/run-daemon.ts';
 import { spreadNet } from '../util/process-net.ts';
 import { endWithState } from '../queue/api.ts';
 import { dialPartner } from './dial.ts';
@@ -34,7 +34,7 @@ async function main(agent: string): Promise<void> {
   await takeOver(join(places.dir, 'gateway.pid'), 'gateway');
   const pool = poolPlaces(paths);
   const ended = new Promise<Error | undefined>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
+    endOnSignal(() => resolve(undefined));
     process.once('disconnect', () => resolve(undefined));
     spreadNet({ onFault: (message, error) => log.error({ err: error }, message), end: resolve });
     endWithState(paths.stateDir, () => resolve(undefined));

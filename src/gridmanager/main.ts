@@ -4,7 +4,7 @@ import { followSettings, SiteBook } from '../config/follow.ts';
 import { loadPaths } from '../config/paths.ts';
 import type { Settings } from '../config/settings.ts';
 import { asError } from '../errors.ts';
-import { runDaemon } from '../util/run-daemon.ts';
+import { endOnSignal, runDaemon } from '../util/run-daemon.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
@@ -122,11 +122,13 @@ async function main(identity: string): Promise<void> {
     log: (message, facts) => log.info(facts ?? {}, message),
     onFault,
   });
-  const leave = () => {
-    queue.leave();
-    manager.end();
-  };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, leave);
+  endOnSignal(
+    () => {
+      queue.leave();
+      manager.end();
+    },
+    (open) => log.warn({ open }, 'ends without waiting any longer'),
+  );
   spreadNet({ onFault, end: (error) => manager.end(error) });
   endWithState(paths.stateDir, () => manager.end());
   await loginSocket.open({

@@ -82,7 +82,8 @@ export class GridManager {
   #worker: WorkRunner | undefined;
   readonly #census: Census;
   #busyAt: number;
-  #end: (reason: Error | undefined) => void = () => undefined;
+  /** May be told before it runs. */
+  readonly #ended = deferred<Error | undefined>();
 
   constructor(options: ManagerOptions) {
     this.#options = options;
@@ -111,9 +112,6 @@ export class GridManager {
     this.#lease = await queue.acquireLease(`gm:${identity}`, LEASE_MS, { holder: String(process.pid), force: true });
     if (!this.#lease) throw new GryphusError('already-running', `A GridManager for ${identity} is already running.`);
     this.#begun.resolve(undefined);
-    const ended = new Promise<Error | undefined>((resolve) => {
-      this.#end = resolve;
-    });
     const timers = [
       setInterval(() => void this.#guard('renewing the lease', this.#renew()), RENEW_MS),
       setInterval(() => void this.#guard('looking for work', this.#lookAround()), LOOK_AROUND_MS),
@@ -122,7 +120,7 @@ export class GridManager {
     this.#worker = await this.#work.run(this.#handlers(), { concurrency: 64, fresh: true });
     const events = this.#follow();
     await this.#guard('looking for work', this.#lookAround());
-    const reason = await ended;
+    const reason = await this.#ended.promise;
     for (const timer of timers) clearInterval(timer);
     this.#stop.abort();
     await this.#close();
@@ -132,7 +130,7 @@ export class GridManager {
 
   /** Shuts down in order: finishes what is running, starts nothing new. */
   end(error?: Error): void {
-    this.#end(error);
+    this.#ended.resolve(error);
   }
 
   /** The user logged in to the site. */
@@ -345,7 +343,7 @@ export class GridManager {
   async #endWithoutWork(): Promise<void> {
     await this.#census.count();
     if (this.#census.workLoopsWanted().size > 0 || this.#census.unrouted) return;
-    if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#end(undefined);
+    if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#ended.resolve(undefined);
   }
 
   async #guard(where: string, work: Promise<unknown>): Promise<void> {
@@ -361,7 +359,7 @@ export class GridManager {
   #fail(where: string, thrown: unknown): number | undefined {
     if (this.#stop.signal.aborted) return undefined;
     if (endsProcess(thrown)) {
-      this.#end(asError(thrown));
+      this.#ended.resolve(asError(thrown));
       return undefined;
     }
     if (!isFault(thrown)) {

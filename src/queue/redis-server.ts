@@ -18,25 +18,32 @@ const START_MS = 15_000;
 /** How long to wait for the holder of the lock, milliseconds; a healthy one answers sooner. */
 const LOCKED_MS = 5_000;
 const LOG_LIMIT = 1_000_000;
-/** Exit status of the shell that takes the lock if another process has it. */
+/** Exit statuses of the shell that takes the lock: another process has it, and the file system has no locks (NFS without its daemon). */
 const LOCKED = 75;
+const NO_LOCKS = 76;
 
 /**
  * Takes the lock, which the kernel releases however the server dies, then becomes the server. `$0` is the lock file,
  * `$@` the server.
  */
 const LOCK_AND_RUN = `umask 077; exec 9>>"$0" || exit 73
-if command -v flock >/dev/null 2>&1; then flock -n 9 || exit ${LOCKED}; fi
+if command -v flock >/dev/null 2>&1; then
+  flock -n 9
+  case $? in 0) ;; 1) exit ${LOCKED} ;; *) exit ${NO_LOCKS} ;; esac
+fi
 exec "$@"`;
 
-/** Starts the private server of a state directory, unless it is running. Returns its socket. */
-export async function ensureServer(options: ServerOptions): Promise<string> {
+/**
+ * Starts the private server of a state directory, unless it is running. Returns its socket. With `signal`, it is no longer wanted: one
+ * that is being started is ended, and this rejects.
+ */
+export async function ensureServer(options: ServerOptions, signal?: AbortSignal): Promise<string> {
   const known = serverPlace(options);
   // A server of a removed state directory would not keep the data.
   if (!isRecorded(options) && isOurs(known.socket)) await say(known.socket, 'SHUTDOWN NOSAVE');
   const greeting = await greet(known.socket);
   if (greeting === 'ready') return known.socket;
-  if (greeting === 'loading' && (await untilReady(known, Date.now())) === 'ready') return known.socket;
+  if (greeting === 'loading' && (await untilReady(known, Date.now(), signal)) === 'ready') return known.socket;
   const program = findServer(options) ?? (await provideRedis(options));
   refuseFullDisk(options.stateDir);
   refuseLaterFile(program, known);
@@ -44,8 +51,10 @@ export async function ensureServer(options: ServerOptions): Promise<string> {
   const deadline = Date.now() + START_MS;
   const patience = Date.now() + LOCKED_MS;
   for (;;) {
-    const ended = await launch(program, place, deadline);
+    signal?.throwIfAborted();
+    const ended = await launch(program, place, deadline, signal);
     if (ended === 'ready') return place.socket;
+    signal?.throwIfAborted();
     // Another start is in progress, or the previous server is exiting and releases its lock soon.
     if (ended === LOCKED && (Date.now() < patience || (await greet(place.socket)) === 'loading')) await sleep(50);
     else throw failedStart(place, ended);
@@ -102,7 +111,12 @@ export async function stopUnusedServer(options: ServerOptions): Promise<boolean>
 }
 
 /** Starts the server, and waits until it answers ('ready') or exits (its exit status). */
-async function launch(program: string, place: ServerPlace, deadline: number): Promise<'ready' | number> {
+async function launch(
+  program: string,
+  place: ServerPlace,
+  deadline: number,
+  signal?: AbortSignal,
+): Promise<'ready' | number> {
   if (existsSync(place.log) && statSync(place.log).size > LOG_LIMIT) truncateSync(place.log);
   writeWhole(place.conf, configuration(place));
   const child = spawn('/bin/sh', ['-c', LOCK_AND_RUN, place.lock, program, place.conf], {
@@ -117,10 +131,13 @@ async function launch(program: string, place: ServerPlace, deadline: number): Pr
   });
   child.unref();
   const stop = new AbortController();
+  const unwanted = () => child.kill('SIGTERM');
+  signal?.addEventListener('abort', unwanted, { once: true });
   try {
     return await Promise.race([ended, untilReady(place, deadline, stop.signal)]);
   } finally {
     stop.abort();
+    signal?.removeEventListener('abort', unwanted);
   }
 }
 
@@ -221,6 +238,14 @@ function failedStart(place: ServerPlace, ended: number): GryphusError {
   if (ended === LOCKED) {
     return new GryphusError('queue-unavailable', `Another Redis holds ${place.lock} and does not answer.`, {
       suggestions: [`See ${place.log}; \`gryphus down\` stops it.`],
+    });
+  }
+  if (ended === NO_LOCKS) {
+    return new GryphusError('queue-unavailable', `The file system of ${place.lock} has no locks, which the queue needs.`, {
+      suggestions: [
+        'On NFS: mount it with locks (nfs(5): nolock, lockd), or version 4 of NFS.',
+        'Or keep Gryphus on another disk: set GRYPHUS_HOME.',
+      ],
     });
   }
   const damage = damagedQueue(place);

@@ -6,12 +6,14 @@ import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
-import { ensureServer, serverState } from './redis-server.ts';
+import { ensureServer, serverState, stopServer } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Prefix of one agent's keys, in a Redis that others may use too. */
 const PREFIX = 'gryphus:';
 const PATIENCE_MS = 2000;
+/** A server that was started again so short a time before `leave` may have been told to end as well, milliseconds. */
+const SHUTDOWN_MS = 10_000;
 /** Idempotent scripts, which can safely be sent again. */
 const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
@@ -50,6 +52,10 @@ export class Connection {
   #closed = false;
   readonly #leaving = new AbortController();
   #reviving: Promise<unknown> | undefined;
+  /** When the server was last started again, by the monotonic clock; milliseconds. */
+  #revivedAt = Number.NEGATIVE_INFINITY;
+  /** Calls that wait for the server, which fail when it is away after `leave`. */
+  readonly #waiting = new Set<(error: GryphusError) => void>();
   readonly #gone: () => boolean;
 
   private constructor(options: QueueOptions, url: string | undefined) {
@@ -58,7 +64,10 @@ export class Connection {
     this.where = url === undefined ? serverPlace(options).socket : url.replace(/\/\/[^@/]*@/, '//');
     this.#gone = goneCheck(options.stateDir);
     this.#main = this.#client(this.#patient());
-    this.#main.on('close', () => this.#revive());
+    this.#main.on('close', () => {
+      if (this.#leaving.signal.aborted) this.#giveUp();
+      else this.#revive();
+    });
   }
 
   static async open(options: QueueOptions): Promise<Connection> {
@@ -155,10 +164,19 @@ export class Connection {
   async #once<T>(use: (redis: Redis) => Promise<T>): Promise<T> {
     await this.#ready(this.#main);
     try {
-      return await use(this.#main);
+      return await this.unlessAway(use(this.#main));
     } catch (thrown) {
       throw this.#wrapped(thrown);
     }
+  }
+
+  /** For what waits for the server without limit, as BullMQ does: rejects as soon as it is away after `leave`. */
+  async unlessAway<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(reject);
+      void work.then(resolve, reject).finally(() => this.#waiting.delete(reject));
+      if (this.#leaving.signal.aborted && this.#main.status !== 'ready') this.#giveUp();
+    });
   }
 
   /** Whether it is a Redis that others may use too, which we neither start nor configure. */
@@ -173,6 +191,11 @@ export class Connection {
   /** From now on, a server that is away is neither started nor waited for: calls fail at once. */
   leave(): void {
     this.#leaving.abort();
+    if (this.#main.status !== 'ready') this.#giveUp();
+  }
+
+  #giveUp(): void {
+    for (const reject of this.#waiting) reject(this.#unavailable('it is not waited for any more'));
   }
 
   /** Closes all connections; no server is started afterwards. */
@@ -181,6 +204,9 @@ export class Connection {
     for (const one of [this.#main, ...this.#others]) hangUp(one);
     this.#idle = [];
     await this.#reviving;
+    // It was started again just before we were told to end, because it had been told the same.
+    if (this.#leaving.signal.aborted && performance.now() - this.#revivedAt < SHUTDOWN_MS)
+      await stopServer(this.#options).catch(() => false);
   }
 
   #patient(): Options {
@@ -237,7 +263,10 @@ export class Connection {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
     // If the state directory is gone, there is nothing to serve; at a shutdown, all are told to end.
     if (this.#gone() || this.#leaving.signal.aborted) return;
-    this.#reviving = ensureServer(this.#options)
+    this.#reviving = ensureServer(this.#options, this.#leaving.signal)
+      .then(() => {
+        this.#revivedAt = performance.now();
+      })
       // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)
       .finally(() => {

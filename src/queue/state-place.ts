@@ -1,11 +1,23 @@
-import { readFileSync, realpathSync, rmSync, statSync, utimesSync } from 'node:fs';
+import {
+  closeSync,
+  fstatSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
 import { isMarked, sameMark } from '../util/marked-dir.ts';
+import { ownUser } from '../util/own-user.ts';
 import { writeWhole } from '../util/private-file.ts';
+import { shellQuote } from '../util/shell-quote.ts';
 import { storedOr } from '../util/stored-json.ts';
 import { warn } from '../util/warn.ts';
 
@@ -87,7 +99,8 @@ function used(stateDir: string, host: string): GryphusError {
 
 function refuseCopy(known: Place, here: Place): void {
   if (known.path === here.path || (known.dev === here.dev && known.ino === here.ino)) return;
-  const there = statSync(known.path, { throwIfNoEntry: false });
+  const there = statOf(known.path);
+  if (there === 'hidden') throw perhapsCopy(known, here);
   if (!there || there.ino === here.ino || !sameMark(known.path, here.path)) return;
   throw new GryphusError(
     'conflict',
@@ -96,6 +109,29 @@ function refuseCopy(known: Place, here: Place): void {
       suggestions: [
         `Use the original: unset GRYPHUS_HOME, or set it to the directory of ${known.path}.`,
         'To go on here instead, move the original away, and then take its jobs over: gryphus recover',
+      ],
+    },
+  );
+}
+
+/** `undefined`: it is not there; 'hidden': this user may not look, as in the home of another one. */
+function statOf(path: string): Stats | 'hidden' | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return 'hidden';
+  }
+}
+
+function perhapsCopy(known: Place, here: Place): GryphusError {
+  return new GryphusError(
+    'conflict',
+    `${here.path} is a copy of ${known.path}, or was moved from there, where user ${ownUser().username} may not look: two agents must ` +
+      'not serve the same jobs.',
+    {
+      suggestions: [
+        `If the one at ${known.path} is not used any more, say so: rm ${shellQuote(join(here.path, 'place'))}`,
+        'If it may be, take its jobs over, so that the sites refuse it from then on: in a new GRYPHUS_HOME, gryphus recover',
       ],
     },
   );
@@ -127,8 +163,19 @@ function read(file: string): Place | undefined {
   }
 }
 
+/** NFS believes what it knows of a file's times for up to a minute, except when the file is opened. */
 function timeOf(file: string): number | undefined {
-  return statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  let opened: number;
+  try {
+    opened = openSync(file, 'r');
+  } catch {
+    return undefined;
+  }
+  try {
+    return fstatSync(opened).mtimeMs;
+  } finally {
+    closeSync(opened);
+  }
 }
 
 function usedFile(stateDir: string): string {

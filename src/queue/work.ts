@@ -92,21 +92,27 @@ export class WorkQueue implements Work {
       void this.#again(job).catch(() => undefined);
     });
     this.#workers.add(worker);
-    await worker.waitUntilReady();
+    await this.#db.unlessAway(worker.waitUntilReady());
     return {
       close: async () => {
         this.#workers.delete(worker);
-        await worker.close();
+        await this.#ended(worker.close());
       },
     };
   }
 
   async close(): Promise<void> {
     this.#onClose();
-    await Promise.all([...this.#workers].map((worker) => worker.close()));
+    await Promise.all([...this.#workers].map((worker) => this.#ended(worker.close())));
     this.#workers.clear();
-    await (await this.#queue)?.close();
+    const queue = await this.#queue;
+    if (queue) await this.#ended(queue.close());
     this.#queue = undefined;
+  }
+
+  /** BullMQ's orderly end asks the server, and waits for one that is away. */
+  async #ended(closing: Promise<unknown>): Promise<void> {
+    await this.#db.unlessAway(closing).catch(() => undefined);
   }
 
   async #work(

@@ -32,6 +32,7 @@ export class Children {
   readonly #options: ChildrenOptions;
   readonly #running = new Map<string, Running>();
   readonly #troubles = new Map<string, Trouble>();
+  #leaving = false;
 
   constructor(options: ChildrenOptions) {
     this.#options = options;
@@ -41,8 +42,14 @@ export class Children {
     return [...this.#running.values()].map(({ identity, pid, startedAt }) => ({ identity, pid, startedAt }));
   }
 
+  /** From now on, none is started. */
+  leave(): void {
+    this.#leaving = true;
+  }
+
   /** Starts missing GridManagers. Returns after how many milliseconds to call it again, if one has to wait. */
   ensure(wanted: ReadonlySet<string>): number | undefined {
+    if (this.#leaving) return undefined;
     let again: number | undefined;
     for (const step of plan(this.#now(), wanted, this.#running, this.#troubles, this.#options.longestWaitMs())) {
       if (step.do === 'start') this.#start(step.identity);
@@ -53,6 +60,7 @@ export class Children {
 
   /** Asks all to shut down, and waits for them; kills them after `patienceMs`. */
   async end(patienceMs: number): Promise<void> {
+    this.leave();
     await Promise.all([...this.#running.values()].map((child) => child.end(patienceMs)));
   }
 
@@ -126,7 +134,8 @@ export class Children {
 
 async function endProcess(child: ChildProcess, patienceMs: number): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
-  const gone = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  // Not 'close': what it started may hold its standard error open.
+  const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), patienceMs);
   await gone;

@@ -14,6 +14,7 @@ export class FlockKeeper {
   readonly #log: (message: string, facts?: object) => void;
   #child: ChildProcess | undefined;
   #endedAt = Number.NEGATIVE_INFINITY;
+  #leaving = false;
 
   constructor(agent: string, paths: Paths, log: (message: string, facts?: object) => void) {
     this.#agent = agent;
@@ -33,13 +34,18 @@ export class FlockKeeper {
     const now = performance.now();
     if (isFlock) {
       this.#removedAt = undefined;
-      if (!this.#child && now - this.#endedAt > AGAIN_MS) this.#start();
+      if (!this.#child && !this.#leaving && now - this.#endedAt > AGAIN_MS) this.#start();
     } else if (this.#child) {
       this.#removedAt ??= now;
       if (now - this.#removedAt > LAST_JOBS_MS) this.close();
     }
     this.isWanted = isFlock || this.#child !== undefined;
     return this.isWanted;
+  }
+
+  /** From now on, a gateway that ends is not replaced. */
+  leave(): void {
+    this.#leaving = true;
   }
 
   /** The gateway may still have something to write: it is asked to end. */

@@ -74,7 +74,13 @@ export class GlideinKeeper implements Listener {
     if (sites.length > 0) await this.#produce(sites);
   }
 
+  /** From now on, nothing is started on this machine. */
+  leave(): void {
+    this.#port.leave();
+  }
+
   async close(): Promise<void> {
+    this.leave();
     this.#port.close();
     await this.#pilotTracker.close();
   }

@@ -6,7 +6,7 @@ import { followSettings, SiteBook } from '../config/follow.ts';
 import { ensureStateDirs, loadPaths } from '../config/paths.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import { SiteChooser } from '../enqueue/site-choice.ts';
-import { outliveReader, runDaemon } from '../util/run-daemon.ts';
+import { endOnSignal, outliveReader, runDaemon } from '../util/run-daemon.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
@@ -193,11 +193,20 @@ async function main(): Promise<void> {
     log.error('the state directory is gone');
     scheduler.end();
   });
-  const leave = () => {
-    queue.leave();
-    scheduler.end();
-  };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, leave);
+  // At a shutdown all are told to end, and one that ended before this process must not be replaced.
+  let told = false;
+  endOnSignal(
+    () => {
+      told = true;
+      queue.leave();
+      for (const keeper of [children, pool, flock, glideins]) keeper.leave();
+      scheduler.end();
+    },
+    (open) => {
+      log.warn({ open }, 'ends without waiting any longer');
+      forgetDaemon(paths, SCHEDULER);
+    },
+  );
   spreadNet({ onFault, end: (error) => scheduler.end(error) });
   // GridManagers survive a Scheduler that was killed, and with them the connections that users logged in to. They are
   // adopted only now, because one that exits at once is reported to the Scheduler.
@@ -225,7 +234,7 @@ async function main(): Promise<void> {
     await userLogs.close();
     await credentials.close();
     await glideins.close();
-    const patienceMs = gone ? 3000 : 10_000;
+    const patienceMs = gone ? 3000 : told ? 4000 : 10_000;
     await Promise.all([children.end(patienceMs), pool.end(patienceMs)]);
     if (!gone) {
       await one.giveBack().catch(() => undefined);

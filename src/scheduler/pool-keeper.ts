@@ -21,6 +21,11 @@ export interface PoolKeeperOptions {
 
 /** How long the slots are waited for, in milliseconds. */
 const SLOTS_MS = 5000;
+/**
+ * How long a central manager that ended in order is not replaced, in milliseconds: it was told to end, and at a shutdown so is this
+ * process.
+ */
+const TOLD_MS = 2000;
 
 /**
  * Keeps the pool's central manager running once it has been needed. A new central manager takes over from the one of an
@@ -32,6 +37,7 @@ export class PoolKeeper {
   #trouble: Trouble | undefined;
   #again: NodeJS.Timeout | undefined;
   #wanted = false;
+  #leaving = false;
   readonly #heartbeats = new Heartbeats();
   #client: CentralManagerClient | undefined;
   #answers = 0;
@@ -40,8 +46,15 @@ export class PoolKeeper {
     this.#options = options;
   }
 
+  /** From now on, a central manager that ends is not replaced. */
+  leave(): void {
+    this.#leaving = true;
+    clearTimeout(this.#again);
+  }
+
   /** The pool is needed: starts the central manager if it is not running. */
   want(): void {
+    if (this.#leaving) return;
     this.#wanted = true;
     if (!this.#centralManager && !this.#again) this.#start();
   }
@@ -51,11 +64,12 @@ export class PoolKeeper {
    * running.
    */
   async end(patienceMs: number): Promise<void> {
-    this.#wanted = false;
-    clearTimeout(this.#again);
+    this.leave();
     const centralManager = this.#centralManager;
     if (!centralManager) return;
-    const gone = new Promise<void>((resolve) => centralManager.once('close', () => resolve()));
+    // It may have ended, while something that it started holds its standard error open.
+    if (centralManager.exitCode !== null || centralManager.signalCode !== null) return;
+    const gone = new Promise<void>((resolve) => centralManager.once('exit', () => resolve()));
     centralManager.kill('SIGTERM');
     const timer = setTimeout(() => centralManager.kill('SIGKILL'), patienceMs);
     await gone;
@@ -138,11 +152,11 @@ export class PoolKeeper {
   }
 
   #ended(clean: boolean, startedAt: number, message: string): void {
-    if (!this.#wanted) return;
+    if (!this.#wanted || this.#leaving) return;
     const now = Date.now();
     this.#options.log("the pool's central manager ended", { message });
     this.#trouble = troubleAfter(this.#trouble, clean, now - startedAt, now);
-    const wait = clean ? 0 : restartDelay(this.#trouble?.failures ?? 1, this.#options.longestWaitMs) / 10;
+    const wait = clean ? TOLD_MS : restartDelay(this.#trouble?.failures ?? 1, this.#options.longestWaitMs) / 10;
     this.#again = setTimeout(() => {
       this.#again = undefined;
       this.want();

@@ -13,6 +13,7 @@ export class PortKeeper {
   #listen: string | undefined;
   #endedAt = Number.NEGATIVE_INFINITY;
   #reportedAt = Number.NEGATIVE_INFINITY;
+  #leaving = false;
 
   constructor(log: (message: string, facts?: object) => void) {
     this.#log = log;
@@ -22,7 +23,7 @@ export class PortKeeper {
   want(listen: string | undefined): void {
     if (listen !== this.#listen) this.close();
     this.#listen = listen;
-    if (listen === undefined || this.#child || performance.now() - this.#endedAt < AGAIN_MS) return;
+    if (listen === undefined || this.#leaving || this.#child || performance.now() - this.#endedAt < AGAIN_MS) return;
     const child = fork(fileURLToPath(new URL('../pool/port-main.js', import.meta.url)), [listen], {
       execArgv: ['--enable-source-maps'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
@@ -43,6 +44,11 @@ export class PortKeeper {
     });
     child.once('exit', gone);
     this.#child = child;
+  }
+
+  /** From now on, a process that ends is not replaced. */
+  leave(): void {
+    this.#leaving = true;
   }
 
   close(): void {

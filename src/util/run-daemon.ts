@@ -17,6 +17,28 @@ export function runDaemon(
   );
 }
 
+/** The most time that a daemon that was told to end has for it, in milliseconds. */
+const END_MS = 4500;
+
+/**
+ * Calls `end` when the process is told to end by a signal. If it is still there after 4.5 s, it exits as it is: what it has not recorded is
+ * done again by its successor, as after a crash. `late` then gets the kinds of what it still waited for.
+ */
+export function endOnSignal(end: () => void, late: (open: readonly string[]) => void = () => undefined): void {
+  let told = false;
+  const asked = (): void => {
+    // At a shutdown both the system and the process that started this one tell it.
+    if (told) return;
+    told = true;
+    setTimeout(() => {
+      late(process.getActiveResourcesInfo());
+      process.exit(0);
+    }, END_MS).unref();
+    end();
+  };
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, asked);
+}
+
 /** Whoever started us may exit: writing to its closed pipes must not end us. */
 export function outliveReader(): void {
   process.stdout.on('error', () => undefined);

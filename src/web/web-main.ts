@@ -10,6 +10,7 @@ import { WEB } from '../util/daemon.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 import { processIdentity } from '../util/process-identity.ts';
+import { endOnSignal } from '../util/run-daemon.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { Access } from './access.ts';
 import { Assets } from './assets.ts';
@@ -52,7 +53,7 @@ async function main(): Promise<void> {
   const look = setInterval(() => {
     if (mine !== undefined && inodeOf(socket) !== mine) stop();
   }, LOOK_MS);
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stop);
+  endOnSignal(stop);
   void web.hub.run().catch((thrown: unknown) => {
     process.stderr.write(`${asError(thrown).message}\n`);
     stop();

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TestAgent, until } from './agent.ts';
+import { CLI, TestAgent, until } from './agent.ts';
 import { MAY_BE_ANOTHER, runOn } from './machine.ts';
 import { RELEASES, unpackRelease } from './release.ts';
 
@@ -101,6 +101,46 @@ describe('a home', () => {
     await agent.run(['down'], { env });
     renameSync(moved, agent.home);
   }, 120_000);
+
+  it.skipIf(!MAY_BE_ANOTHER)(
+    'that another user copied, who may not look at the original, serves nothing until that user says so',
+    async () => {
+      await agent.submit(HELD);
+      await agent.ok('down');
+      const copy = join(agent.dir, 'copy');
+      cpSync(agent.home, copy, { recursive: true });
+      const other = 54_321;
+      execFileSync('chown', ['-R', `${other}:${other}`, copy]);
+      for (const dir of [agent.dir, agent.work]) chmodSync(dir, 0o755);
+      chmodSync(agent.home, 0o700);
+      const run = (...words: string[]) =>
+        spawnSync('setpriv', [`--reuid=${other}`, `--regid=${other}`, '--clear-groups', process.execPath, CLI, ...words], {
+          cwd: agent.work,
+          env: { ...agent.env, HOME: copy, GRYPHUS_HOME: copy, USER: undefined, LOGNAME: undefined },
+          encoding: 'utf8',
+        });
+      const refused = run('q');
+      expect(refused.stderr).toContain(`${copy}/state is a copy of ${state()}, or was moved from there, where user `);
+      expect(refused.status).toBe(1);
+      const [mend = ''] = /rm '?.*\/place'?/.exec(refused.stderr) ?? [];
+      execFileSync('/bin/sh', ['-c', mend]);
+      // Jobs keep their owner.
+      expect(JSON.parse(run('q', '--json').stdout)).toEqual([]);
+      run('down');
+    },
+    240_000,
+  );
+
+  it('on a file system without locks is refused with the reason', async () => {
+    const bin = join(agent.dir, 'bin');
+    mkdirSync(bin);
+    // What flock(1) does where the kernel answers ENOLCK.
+    writeFileSync(join(bin, 'flock'), '#!/bin/sh\necho "flock: 9: No locks available" >&2\nexit 71\n', { mode: 0o755 });
+    const { code, stderr } = await agent.run(['up'], { env: { PATH: `${bin}:${process.env['PATH']}` } });
+    expect(stderr).toContain('has no locks, which the queue needs.\n  → On NFS: mount it with locks');
+    expect(code).toBe(69);
+    expect(await agent.ok('q')).toContain('0 jobs');
+  }, 60_000);
 
   it.skipIf(!MAY_BE_ANOTHER)(
     'on a file system of two machines is used by one at a time, and the other is told',

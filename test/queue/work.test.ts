@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { GryphusError } from '../../src/errors.ts';
 import type { Queue, Work, WorkItem, WorkHandler } from '../../src/queue/api.ts';
@@ -164,5 +165,34 @@ describe('work', () => {
     await w.wake('k', 'x', 'new');
     await until(() => seen.length > 0, 3000);
     expect(seen).toEqual(['new']);
+  });
+});
+
+describe('a queue that is told to end as its Redis was, as at a shutdown', () => {
+  it.each([0, 50, 500])('ends at once, %i ms later', async (ms) => {
+    const own = await startRedis();
+    try {
+      const leaving = await own.open({ start: 'await', patienceMs: 30_000 });
+      const w = leaving.work('gm');
+      const begun = gate();
+      const handler: WorkHandler = async () => {
+        begun.open();
+        await sleep(100);
+        return undefined;
+      };
+      await w.run({ k: handler });
+      await w.add('k', 'x', null);
+      await begun.passed;
+      await own.kill();
+      await sleep(ms);
+      const asked = w.wake('k', 'y', null).catch((thrown: unknown) => thrown);
+      const since = performance.now();
+      leaving.leave();
+      await leaving.close();
+      expect(await asked).toMatchObject({ code: 'queue-unavailable' });
+      expect(performance.now() - since).toBeLessThan(2000);
+    } finally {
+      await own.stop();
+    }
   });
 });

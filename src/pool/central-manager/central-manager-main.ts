@@ -6,7 +6,7 @@ import { asError, GryphusError } from '../../errors.ts';
 import { openLog } from '../../log.ts';
 import { endWithState } from '../../queue/api.ts';
 import { spreadNet } from '../../util/process-net.ts';
-import { outliveReader, runDaemon } from '../../util/run-daemon.ts';
+import { endOnSignal, outliveReader, runDaemon } from '../../util/run-daemon.ts';
 import { CentralManagerHost } from './central-manager-host.ts';
 import { takeOver } from '../host/take-over.ts';
 import { LocalWorker } from './local-worker.ts';
@@ -28,7 +28,10 @@ async function main(agent: string): Promise<void> {
   await takeOver(places.pid, 'central manager');
   const tokens = new Tokens(places.dir);
   const ended = new Promise<Error | undefined>((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.once(signal, () => resolve(undefined));
+    endOnSignal(
+      () => resolve(undefined),
+      (open) => log.warn({ open }, 'ends without waiting any longer'),
+    );
     spreadNet({ onFault: (message, error) => log.error({ err: error }, message), end: resolve });
     endWithState(paths.stateDir, () => resolve(undefined));
     space = new CentralManagerHost({

@@ -53,6 +53,11 @@ const ABSENT_LOOKS = 4;
 /** How many seconds its jobs then have to end. */
 const VANISH_SECONDS = 4;
 /**
+ * How many seconds a worker of the agent's own machine that is told to end waits for its jobs, unless one of them is being checkpointed:
+ * at a shutdown they are told as well. What still runs goes on without it, as after a crash.
+ */
+const TOLD_SECONDS = 4;
+/**
  * This many seconds before its allocation ends, plus the time that its runs may take to end, it takes no more jobs and
  * vacates those that run, so that their results can come home in time.
  */
@@ -177,7 +182,9 @@ export async function runWorker(
     const changes = () => ({ ...changingAd(now(), config.endsAt), ...owner.ad(), ...startd.space.ad() });
     const tell = () => say({ t: 'ad', ad: changes() });
     const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
+    let toldAt: number | undefined;
     const stop = () => {
+      toldAt ??= now();
       startd.drain(true, 'its worker was asked to end');
       look();
     };
@@ -214,10 +221,18 @@ export async function runWorker(
       const idle = now() - idleSince;
       if (startd.draining && (startd.waiting === 0 || (startd.busy === 0 && !link.up)))
         return end(WORKER_EXIT.done, 'drained');
+      if (toldAt !== undefined && config.socket !== undefined && now() - toldAt > TOLD_SECONDS && !saves()) {
+        options.log('asked to end; what still runs is left to the next worker');
+        process.exit(WORKER_EXIT.done);
+      }
       if (config.idleSeconds !== undefined && idle > config.idleSeconds)
         return end(WORKER_EXIT.done, `nothing to do for ${config.idleSeconds} s`);
       if (config.loneSeconds !== undefined && startd.busy === 0 && link.silence > config.loneSeconds)
         end(WORKER_EXIT.done, `without contact to the agent for ${config.loneSeconds} s`);
+    }
+
+    function saves(): boolean {
+      return [...startd.runs].some((run) => run.saving !== undefined && run.phase !== 'ended');
     }
 
     function end(exit: number, message: string): void {
