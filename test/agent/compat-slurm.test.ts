@@ -185,8 +185,22 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       code: 5,
       stdout: 'out\n',
     });
-    const { code, stderr } = await ours('srun', '-n', '4', 'true');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('srun: error: --ntasks=4')]);
+  });
+
+  it('run the tasks of a step outside a job as srun does', async () => {
+    const tasks = async (speak: typeof real, ...words: string[]) => {
+      const { code, stdout, stderr } = await speak('srun', ...words);
+      const sorted = (text: string) => text.trimEnd().split('\n').sort();
+      return { code, stdout: sorted(stdout), stderr: sorted(stderr.replaceAll(/(?<=error: )[\w-]+:/g, 'NODE:')) };
+    };
+    const each = 'echo "$SLURM_PROCID of $SLURM_NTASKS"; echo "on $SLURM_LOCALID" >&2';
+    for (const words of [
+      ['-n', '3', 'sh', '-c', each],
+      ['-n3', '-l', 'sh', '-c', each],
+      ['-l', '-n', '2', 'sh', '-c', 'printf "no end"; exit $((SLURM_PROCID * 3))'],
+      ['-n', '2', 'sh', '-c', 'test $SLURM_PROCID = 0 || kill -9 $$'],
+    ])
+      expect([words, await tasks(ours, ...words)]).toEqual([words, await tasks(real, ...words)]);
   });
 
   it('act on nothing but what they name', async () => {
