@@ -9,13 +9,16 @@ esac
 if [ -n "${SLURMD_NODENAME-}" ] || [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then eval "exec srun $step -- \"\$@\""; fi
 
 label=
-for word in $step; do
-  case $word in
-    -l | --label) label=yes ;;
-    --mpi=none) ;;
-    --mpi*) echo "srun: error: $word: this job does not run in Slurm" >&2; exit 1 ;;
-  esac
-done
+options() {
+  for word; do
+    case $word in
+      -l | --label) label=yes ;;
+      --mpi=none) ;;
+      --mpi=*) echo "srun: error: $word: this job does not run in Slurm" >&2; exit 1 ;;
+    esac
+  done
+}
+eval "options $step"
 
 count=${SLURM_NTASKS:-1}
 width=$((count - 1))

@@ -42,7 +42,10 @@ export async function srunOutside(
   }
   const [program = ''] = command;
   if (program === '') throw new Refused('No command given to execute.', 1, 'fatal');
-  const step = options.flatMap(({ name, words: given }) => (OF_STEP.has(name) ? given : []));
+  const step = options.flatMap(({ name, value }) => {
+    if (!OF_STEP.has(name)) return [];
+    return value === '' ? [name] : [`${name}=${value}`];
+  });
   // Since 22.05 a step does not take them from its job.
   const cores = options.findLast(({ name }) => name === '-c' || name === '--cpus-per-task');
   const given = (...names: string[]) => options.some(({ name }) => names.includes(name));
