@@ -75,7 +75,9 @@ for (const [letter, names, head, value] of TABLE) {
 }
 
 /** Those that need no more than LISTED_ATTRIBUTES (slurm-job.ts). */
-const LISTED: ReadonlySet<Field | undefined> = new Set([...'iAFKjtTuPMDRNro'].map((letter) => BY_LETTER.get(letter)));
+const LISTED: ReadonlySet<Field | undefined> = new Set(
+  'iAFKjtTuPMDRNro'.split('').map((letter) => BY_LETTER.get(letter)),
+);
 
 export function isListed({ field }: Column): boolean {
   return field === undefined || LISTED.has(field);
