@@ -212,11 +212,11 @@ async function bundle() {
   writeFileSync(join(fresh, 'bin/package.json'), '{ "type": "commonjs" }\n');
   const bin = join(fresh, 'bin/gryphus.js');
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  // The version, in oclif's words, is told without loading the command line. Most of HTCondor's commands are our own.
+  // The version, in oclif's words, is told without loading the command line. Most of HTCondor's commands are our own command line's.
   const start = `const words = process.argv.slice(2);
 if (words.length === 1 && words[0] === '--version')
   process.stdout.write(\`gryphus/${version} \${process.platform}-\${process.arch} node-\${process.version}\\n\`);
-else if (words[0] === 'compat' && words[1] === 'speak' && !/^condor_/.test(words[2]) && (words[2] !== 'srun' || process.env.SLURM_JOB_ID !== undefined))
+else if (words[0] === 'compat' && words[1] === 'speak' && !/^condor_(?!(version|config_val|prio)$)/.test(words[2]))
   require('../compat-cli/load.js').main(words.slice(2));
 else require('../cli/load.js').main(words);`;
   writeFileSync(bin, `#!/usr/bin/env node\n'use strict';\n${needNode}\n${start}\n`);

@@ -1,10 +1,10 @@
 export { Gryphus } from './client/gryphus.ts';
 export { type Batch, BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs } from './client/batches.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
-export { type SplitOption, splitOptions } from './batch-script/split.ts';
+export { type OwnOptions, type SplitOption, splitOptions } from './batch-script/split.ts';
 export { isScript } from './batch-script/read.ts';
 export { readDescription } from './client/read-description.ts';
-export { dagTools, kinds, myProxyTools, oneJobs, proxyTools } from './client/tools.ts';
+export { dagTools, kinds, myProxyTools, oneJobs, proxyTools, steps } from './client/tools.ts';
 export type { SiteRecord } from './config/sites.ts';
 export type { FoundBatchSystem } from './backends/found.ts';
 export { BACKEND_NAMES, type BackendName } from './backends/registry.ts';

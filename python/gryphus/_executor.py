@@ -21,9 +21,11 @@ try:
 except ImportError:
     cloudpickle = None
 
-# A batch is as long as it takes to be worth starting a Python for it, in seconds, and has at most so many calls.
+# A batch is as long as it takes to be worth starting a Python for it, in seconds, and has at most so many calls. Calls
+# that take less together are not shared out among workers.
 BATCH_SECONDS = 0.5
-MOST_CALLS = 1000
+LEAST_SECONDS = 0.1
+MOST_CALLS = 2000
 # Bytes of a batch that are passed as arguments, and of one argument; more go through a file.
 MOST_INLINE = 60000
 # Batches that are given to the pool for each worker: some run, some wait.
@@ -126,7 +128,9 @@ class Executor(concurrent.futures.Executor):
             if self._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._pending.append(_Call(future, body))
-            self._lock.notify_all()
+            # Waking the feeder for nothing costs more than the rest of this function.
+            if self._can_send():
+                self._lock.notify_all()
         return future
 
     def shutdown(self, wait=True, *, cancel_futures=False):
@@ -172,16 +176,24 @@ class Executor(concurrent.futures.Executor):
                 self._send(calls)
 
     def _can_send(self):
-        return bool(self._pending) and len(self._batches) < self._width * AHEAD
+        """While every worker has a batch, calls wait until there is a whole one."""
+        if len(self._batches) < self._width:
+            return bool(self._pending)
+        return len(self._batches) < self._width * AHEAD and len(self._pending) >= self._whole()
 
     def _finished(self):
         return self._shutdown and not self._pending and not self._batches
 
     def _next(self):
         """As many calls as make a batch of the right length, but some for every worker."""
-        size = 1 if self._seconds is None else int(BATCH_SECONDS / max(self._seconds, 1e-6))
-        size = max(1, min(size, MOST_CALLS, -(-len(self._pending) // self._width)))
-        return [self._pending.popleft() for _ in range(size)]
+        share = max(-(-len(self._pending) // self._width), self._calls_in(LEAST_SECONDS))
+        return [self._pending.popleft() for _ in range(min(self._whole(), share, len(self._pending)))]
+
+    def _whole(self):
+        return min(self._calls_in(BATCH_SECONDS), MOST_CALLS)
+
+    def _calls_in(self, seconds):
+        return 1 if self._seconds is None else max(1, int(seconds / max(self._seconds, 1e-6)))
 
     @staticmethod
     def _starts(call):

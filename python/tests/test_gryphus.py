@@ -116,6 +116,14 @@ class Executor(unittest.TestCase):
         print("%.0f futures a second" % rate, file=sys.stderr)
         self.assertGreater(rate, 500)
 
+    def test_short_calls_start_few_processes(self):
+        with gryphus.Executor(2, memory=64) as pool:
+            pool.submit(work.process, 0).result()
+            with pool._lock:
+                futures = [pool.submit(work.process, n) for n in range(3000)]
+            processes = {future.result() for future in futures}
+        self.assertLessEqual(len(processes), 4)
+
     def test_exceptions_come_back_with_their_traceback(self):
         with gryphus.Executor(memory=64) as pool:
             with self.assertRaises(KeyError) as caught:

@@ -40,6 +40,10 @@ def prints():
     return "returned"
 
 
+def process(_):
+    return os.getpid()
+
+
 def where():
     return os.getcwd()
 

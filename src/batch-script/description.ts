@@ -36,6 +36,8 @@ export interface Wanted {
   /** The script's own name, without directories. */
   readonly fileName: string;
   readonly args: readonly string[];
+  /** Files that are sent with it where it does not run in place. */
+  readonly input?: readonly string[];
   readonly to: Destination;
   readonly by: Submitter;
 }
@@ -87,6 +89,7 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     ...(gang ? ['universe = parallel', 'should_transfer_files = NO'] : []),
     ...(to.kind === 'pool' ? [] : ['universe = grid', `grid_resource = batch ${to.batch} ${to.name}`]),
     ...(to.kind === 'site' && to.shared ? ['should_transfer_files = NO'] : []),
+    ...(to.kind === 'site' && !to.shared ? inputLines(wanted.input) : []),
     `initialdir = ${literal(place)}`,
     `batch_name = ${literal(name)}`,
     ...(system === undefined ? [] : [`+GryphusScript = "${system}"`]),
@@ -150,6 +153,10 @@ function streamLines({ system, wishes }: BatchScript, marks: Marks, by: Submitte
     ...(first === undefined ? [] : [`output = ${at(first)}`]),
     ...(error === undefined ? [] : [`error = ${at(error)}`]),
   ];
+}
+
+function inputLines(files: readonly string[] = []): string[] {
+  return files.length === 0 ? [] : [`transfer_input_files = ${files.map(literal).join(', ')}`];
 }
 
 const NOTIFICATION = { never: 'Never', end: 'Complete', error: 'Error', always: 'Always' } as const;

@@ -31,7 +31,7 @@ its new files come home; name the files that it reads: \`-a 'transfer_input_file
 
 **What it asks for** goes to a site of the same system in that system's own words: nodes, tasks, constraints, licences
 and whatever else has no equivalent here. Elsewhere an option without an equivalent is one warning with file and line,
-and a job of several nodes is a parallel job ([parallel.md](parallel.md)), which the pool refuses. An option that the real system does not have is an error.
+and a job of several nodes is a parallel job ([parallel.md](parallel.md)). An option that the real system does not have is an error.
 
 **Arrays** become one cluster, with one job for each index; \`%4\` becomes \`max_materialize = 4\`. A job of an array has a
 number of its own, as in Slurm: cluster × 10,000,000 + index.

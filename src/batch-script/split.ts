@@ -1,7 +1,10 @@
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
-import type { Dialect, System } from './model.ts';
+import type { Dialect, Option, System } from './model.ts';
 import { DIALECTS } from './read.ts';
+
+/** Options of a command itself, which are in no table of directives: by name, and whether they take a value. */
+export type OwnOptions = ReadonlyMap<string, Option['value']>;
 
 /** An option of a submit command, with the words that it was written with. */
 export interface SplitOption {
@@ -11,18 +14,17 @@ export interface SplitOption {
 }
 
 /**
- * Separates a submit command's options from the script and its arguments. `own`: options of the command itself, which
- * are in no table of directives. Throws GryphusError 'usage' if an option is not known or lacks its value.
+ * Separates a submit command's options from the script and its arguments. Throws GryphusError 'usage' if an option is not known or lacks its value.
  */
 export function splitOptions(
   system: System,
   words: readonly string[],
-  own: ReadonlySet<string>,
+  own: OwnOptions,
 ): { readonly options: readonly SplitOption[]; readonly rest: readonly string[] } {
-  const takes = new Map<string, string | undefined>();
+  const takes = new Map<string, Option['value']>();
   const { long } = DIALECTS[system];
   for (const { names, value } of DIALECTS[system].options) for (const name of names.split(' ')) takes.set(name, value);
-  for (const name of own) if (!takes.has(name)) takes.set(name, name === '--wrap' ? 'needed' : undefined);
+  for (const [name, value] of own) if (!takes.has(name)) takes.set(name, value);
   const options: SplitOption[] = [];
   let i = 0;
   for (; i < words.length; i++) {

@@ -14,3 +14,6 @@ export const kinds = () => import('../config/kinds.ts');
 
 /** A command and its arguments as the description of a job. */
 export const oneJobs = () => import('./one-job.ts');
+
+/** Batch scripts that start the tasks of a step, as srun does. */
+export const steps = () => import('./step.ts');

@@ -9,7 +9,7 @@ import { condorHabits, type Flagged } from './argv.ts';
 import { allCommands, CHOICE, type CommandId, COMMANDS } from './registry.ts';
 import { hasColours } from './show/colour.ts';
 import { errorText } from './show/error.ts';
-import { commandFor, synonymFor } from './other-words.ts';
+import { commandFor, commandLike, synonymFor } from './other-words.ts';
 import { ownStreams } from './streams.ts';
 import { type TypedCommand, usageError } from './usage-error.ts';
 
@@ -29,7 +29,7 @@ export async function main(words: readonly string[]): Promise<void> {
     // What `compat install` writes; their options are not those of this command line.
     const [first, second, command = '', ...rest] = words;
     const speaks = first === 'compat' && second === 'speak';
-    const own = speaks ? await (await import('./compat/run.ts')).ownWords(command, rest) : words;
+    const own = speaks ? (await import('./compat/run.ts')).ownWords(command, rest) : words;
     if (own === undefined) return await (await import('./compat/run.ts')).speak(command, rest);
     const id = namedBy(own);
     const chosen = id && (await COMMANDS[id]());
@@ -139,11 +139,12 @@ function typed(id: string, { flags = {} }: Flagged = {}): TypedCommand {
 
 /** `instead`: its name here, if it is a known name from elsewhere. */
 function unknown(command: string, instead: string | undefined, known: readonly string[]): GryphusError {
-  const near = instead ?? didYouMean(command, known);
-  const meant = instead ?? `gryphus ${near}`;
+  const near = didYouMean(command, known) ?? known.find((one) => command.length > 1 && one.startsWith(command));
+  const like = command.includes(' ') ? undefined : commandLike(command);
+  const meant = instead ?? (near ? `gryphus ${near}` : like);
   const topic = command.includes(' ') ? ` ${command.split(' ')[0]}` : '';
   return new GryphusError('usage', `There is no command '${command}'.`, {
-    suggestions: [...(near ? [`Did you mean '${meant}'?`] : []), `See \`gryphus${topic} --help\`.`],
+    suggestions: [...(meant ? [`Did you mean '${meant}'?`] : []), `See \`gryphus${topic} --help\`.`],
   });
 }
 

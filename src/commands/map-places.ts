@@ -78,12 +78,12 @@ export function partOf(what: Exclude<What, keyof typeof NUMBERS>, input: string)
   return PARTS[what](input);
 }
 
-/** At most so many, of the last part of a path. */
-function withoutSuffixes(input: string, most: number): string {
+/** Without the last so many; as it is if there are fewer. */
+function withoutSuffixes(input: string, count: number): string {
   let left = input;
-  for (let i = 0; i < most; i++) {
+  for (let i = 0; i < count; i++) {
     const dot = left.lastIndexOf('.');
-    if (dot <= left.lastIndexOf('/')) break;
+    if (dot <= left.lastIndexOf('/')) return input;
     left = left.slice(0, dot);
   }
   return left;

@@ -1,8 +1,10 @@
+import { didYouMean } from '../util/did-you-mean.ts';
 import type { CondorOption } from './condor-options.ts';
 
 /** Commands that users of HTCondor, Slurm, PBS, Grid Engine, LSF or a shell type out of habit, and their names here. */
 const INSTEAD: Readonly<Record<string, string>> = {
-  'gryphus q': 'queue jobs ls list ps joblist condor_q squeue qstat bjobs llq',
+  'gryphus q': 'queue jobs ls list ps joblist tasks condor_q squeue qstat bjobs llq',
+  'gryphus q --watch': 'watch',
   'gryphus submit FILE': 'sub condor_submit sbatch qsub bsub llsubmit',
   'gryphus run -- COMMAND': 'srun condor_run aprun jsrun prun',
   'gryphus rm JOBS': 'cancel kill delete del remove abort condor_rm scancel qdel bkill',
@@ -26,7 +28,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   'gryphus continue JOBS': 'resume cont unsuspend condor_continue',
   'gryphus userprio': 'condor_userprio sprio sshare fairshare',
   'gryphus status --pool': 'condor_status slots workers machines pool condor_who',
-  'gryphus status --sites': 'sinfo nodes qhost pbsnodes bhosts bqueues hosts clusters',
+  'gryphus status --sites': 'sinfo nodes qhost pbsnodes bhosts bqueues hosts clusters partitions queues',
   'gryphus site list': 'sites',
   'gryphus site add NAME URL': 'add',
   'gryphus site login SITE': 'login auth',
@@ -49,6 +51,14 @@ function words(text: string): string[] {
 /** The command that is known by this name elsewhere; `undefined` if none is. */
 export function commandFor(word: string): string | undefined {
   return Object.keys(INSTEAD).find((way) => words(INSTEAD[way] ?? '').includes(word.toLowerCase()));
+}
+
+/** The command that is known elsewhere by a name like this one. */
+export function commandLike(word: string): string | undefined {
+  // A short word resembles too many others.
+  const names = Object.values(INSTEAD).flatMap((some) => words(some).filter((name) => name.length > 4));
+  const near = didYouMean(word, names);
+  return near && commandFor(near);
 }
 
 /** For a topic's commands, names that users try instead. */

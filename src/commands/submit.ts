@@ -96,10 +96,15 @@ NAME=VALUE arguments set macros before the file is read.`);
     const message = tally.words(total, late?.totals.unmaterialized ?? 0);
     process.stderr.write(`gryphus: ${bad} of ${counted(total, 'job')} failed: ${message}.\n`);
     const { sayFailures } = await import('./say-failures.ts');
-    await sayFailures(gryphus, jobs);
-    process.stderr.write(
-      `  → See \`gryphus why ${cluster}\` and \`gryphus history ${cluster}\`; again: \`gryphus retry ${cluster}\`.\n`,
-    );
+    const groups = await sayFailures(gryphus, jobs);
+    const held = groups.some(({ outcome }) => outcome === 'held');
+    const ended = groups.some(({ outcome }) => outcome !== 'held');
+    const next = [
+      `  → See \`gryphus why ${cluster}\`${ended ? ` and \`gryphus history ${cluster}\`` : ''}`,
+      ...(ended ? [`failed jobs again: \`gryphus retry ${cluster}\``] : []),
+      ...(held ? [`held jobs: \`gryphus release ${cluster}\``] : []),
+    ];
+    process.stderr.write(`${next.join('; ')}.\n`);
     process.exitCode = 1;
   }
 

@@ -55,6 +55,7 @@ export async function fromScript(
     executable,
     fileName: own,
     args: wanted.args ?? [],
+    input: wanted.input ?? [],
     to,
     by: {
       cwd: request.cwd ?? process.cwd(),

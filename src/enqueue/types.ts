@@ -40,6 +40,8 @@ export interface ScriptRequest {
   readonly args?: readonly string[];
   /** The site that runs it: a configured site, or `pool`; by default the script's, then the configuration's. */
   readonly site?: string;
+  /** Files that are sent with it where it does not run in place. */
+  readonly input?: readonly string[];
   /** The job's name if neither the script nor the options give one; by default the file's. */
   readonly name?: string;
 }

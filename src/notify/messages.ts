@@ -60,7 +60,11 @@ export function jobEnded(job: EndedJob): Message {
     ...(job.attributes ?? []).map(([name, text]) => `${name} = ${oneLine(text)}`),
     ...typeThis([`gryphus history ${id}`]),
   ];
-  return message('job', `job-ended ${id} ${job.attempt}`, `Job ${id} ${end}`, lines);
+  const ended = message('job', `job-ended ${id} ${job.attempt}`, `Job ${id} ${end}`, lines);
+  // What a job wants reported is its own.
+  if (job.attributes !== undefined && job.attributes.length > 0) return ended;
+  const ends = job.how.kind === 'exited' ? end : `were killed by signal ${job.how.signal}`;
+  return { ...ended, alike: { what: id, says: `jobs ${ends}` } };
 }
 
 export interface HeldJob {

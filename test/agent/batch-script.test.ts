@@ -126,7 +126,9 @@ exit $?
     const cluster = Number(/^(\d+)\./.exec(stdout)?.[1]);
     await agent.ok('wait', '--no-outcome', `${cluster}`);
     expect((await agent.ads(cluster)).map((ad) => ad['ExitCode'])).toEqual([5]);
-    expect(agent.read('nodes.out')).toBe('begins node[0-1] 2 an argument\n#!/bin/sh\n');
+    expect(agent.read('nodes.out')).toBe(
+      'begins node[0-1] 2 an argument\n#!/bin/sh\nsrun: error: node1: task 1: Exited with exit code 5\n',
+    );
     expect(agent.read(`tasks of ${cluster}`).trim().split('\n').sort()).toEqual(
       ['0 0 0 4 0', '1 0 1 4 0', '2 1 0 4 1', '3 1 1 4 1'].map((one) => `${one} by the script's $`),
     );

@@ -104,6 +104,8 @@ describe.skipIf(!SLOW || skipWithoutSlurm() || skipWithoutSlurmdbd())(
       ['-j', '11', '-X', '-n', '-o', 'jobid,exitcode'],
       ['-j', '1.batch', '-o', 'jobid,state'],
       ['-j', '1.batch,2', '-n', '-o', 'jobid,state'],
+      // As submitit asks.
+      ['-o', 'JobID,State', '--parsable2', '-j', '1', '-j', '2', '-o', 'ExitCode'],
       ['-j', '99'],
       ['-j', '5', '-P', '-o', 'JobID,State,Start,End,Eligible,Reason,NodeList,AllocTRES'],
       ['-j', '10', '-P', '-o', 'JobID,State,Start,Eligible,Reason,NodeList,AllocTRES'],

@@ -18,6 +18,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
   beforeAll(async () => {
     slurm = await startSlurm({ nodes: 1, cpus: 4 });
     agent = new TestAgent();
+    agent.config('[pool]\ncpus = 4\n');
     await agent.ok('compat', 'install', join(agent.dir, 'bin'));
   }, 120_000);
   afterAll(async () => {
@@ -185,14 +186,33 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       code: 5,
       stdout: 'out\n',
     });
-    const { code, stderr } = await ours('srun', '-n', '4', 'true');
-    expect([code, stderr]).toEqual([1, expect.stringContaining('srun: error: --ntasks=4')]);
+  });
+
+  it('run the tasks of a step outside a job as srun does', async () => {
+    const tasks = async (speak: typeof real, ...words: string[]) => {
+      const { code, stdout, stderr } = await speak('srun', ...words);
+      const sorted = (text: string) => text.trimEnd().split('\n').sort();
+      // A step that is ended for one task's signal is named by its id there.
+      const errors = stderr.replaceAll(/^srun: Force Terminated.*\n/gm, '').replaceAll(/(?<=error: )[\w-]+:/g, 'NODE:');
+      return { code, stdout: sorted(stdout), stderr: sorted(errors) };
+    };
+    const each = 'echo "$SLURM_PROCID of $SLURM_NTASKS"; echo "on $SLURM_LOCALID" >&2';
+    for (const words of [
+      ['-n', '3', 'sh', '-c', each],
+      ['-n3', '-l', 'sh', '-c', each],
+      ['-l', '-n', '2', 'sh', '-c', 'printf "no end"; exit $((SLURM_PROCID * 3))'],
+      ['-n', '2', 'sh', '-c', 'test $SLURM_PROCID = 0 || kill -9 $$'],
+    ])
+      expect([words, await tasks(ours, ...words)]).toEqual([words, await tasks(real, ...words)]);
   });
 
   it('act on nothing but what they name', async () => {
     const id = (await ours('sbatch', '--parsable', '--array=1-3', '--wrap', 'sleep 600')).stdout.trim();
     const tasks = async (format: string) =>
       (await ours('squeue', '-h', '-r', '-j', id, '-S', 'K', '-o', format)).stdout.trim().split('\n');
+    const one = await ours('squeue', '-h', '-j', `${id}_3,${id}_2`, '-o', '%i');
+    expect([one.code, one.stdout.trim().split('\n').sort()]).toEqual([0, [`${id}_2`, `${id}_3`]]);
+    expect((await ours('squeue', '-h', '-j', `${id}_9`)).stdout).toBe('');
     expect((await ours('scontrol', 'hold', `${id}_2`)).code).toBe(0);
     await until('the hold', async () => (await tasks('%r')).includes('JobHeldUser') || undefined);
     expect((await tasks('%K %r')).filter((line) => line.endsWith('JobHeldUser'))).toEqual(['2 JobHeldUser']);

@@ -28,7 +28,10 @@ describe('options in the manner of getopt_long', () => {
 });
 
 it("a submit command's options are separated from the script and its arguments", () => {
-  const own = new Set(['--parsable', '--wrap']);
+  const own = new Map<string, 'needed' | undefined>([
+    ['--parsable', undefined],
+    ['--wrap', 'needed'],
+  ]);
   const { options, rest } = splitOptions('slurm', ['--pars', '-n4', '-J', 'a b', '--mem=1G', 'job.sh', '-n', '5'], own);
   expect(options.map(({ name, value }) => `${name} ${value}`)).toEqual(['--parsable ', '-n 4', '-J a b', '--mem 1G']);
   expect(rest).toEqual(['job.sh', '-n', '5']);

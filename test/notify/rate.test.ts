@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { jobHeld, type Message } from '../../src/notify/messages.ts';
+import { jobEnded, jobHeld, type Message } from '../../src/notify/messages.ts';
 import { type Pending, post, type Sent } from '../../src/notify/rate.ts';
 
 const message = (key: string, urgent = false): Message => ({
@@ -54,6 +54,28 @@ describe('when mail goes out', () => {
     ]);
     expect(body.match(/^---- /gm)).toHaveLength(2);
     expect(mails[0]?.keys).toHaveLength(200);
+  });
+
+  it('says once how many ended', () => {
+    const ended = (n: number, code: number, attributes: readonly (readonly [string, string])[] = []): Pending => {
+      const how = { kind: 'exited', code } as const;
+      const job = {
+        id: { cluster: 7, proc: n },
+        attempt: 1,
+        command: 'x',
+        site: 'pool',
+        how,
+        submittedAt: 1,
+        endedAt: 2,
+      };
+      return { to: 'jane', since: 0, message: jobEnded({ ...job, attributes }) };
+    };
+    const { mails } = post([ended(0, 1), ended(1, 1), ended(2, 3), ended(3, 1, [['Seed', '4']])], [], 60);
+    expect(mails[0]?.message.body.match(/^\* .*/gm)).toEqual([
+      '* 2 jobs ended with status 1 (7.0, 7.1)',
+      '* Job 7.2 ended with status 3',
+      '* Job 7.3 ended with status 1',
+    ]);
   });
 
   it('is never a storm, loses nothing, and repeats nothing, whatever comes and whatever the clock does', () => {

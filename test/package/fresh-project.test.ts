@@ -9,8 +9,9 @@ import { SLOW } from '../slow.ts';
 import { npmOk, Packed, ROOT, sizesOf } from './packed.ts';
 
 const MB = 1_000_000;
-/** All that an installation brings. */
+/** All that an installation brings; its 1,450 files take a quarter more in a disk's blocks of 4 kB. */
 const LIMIT = 15 * MB;
+const LIMIT_OF_BLOCKS = 18 * MB;
 const NODES = ['20.20.2', '22', '24'];
 const blocks = [...readmeBlocks('ts', 'docs/library.md').values()].flat();
 
@@ -47,7 +48,7 @@ describe.skipIf(skipped())('a fresh project with the packed package', { timeout:
   it('is small, and needs no compiler', async () => {
     const { bytes, blocks } = sizesOf(join(dir, 'node_modules'));
     expect(bytes).toBeLessThan(LIMIT);
-    expect(blocks).toBeLessThan(LIMIT);
+    expect(blocks).toBeLessThan(LIMIT_OF_BLOCKS);
     expect(await agent.ok('--version')).toMatch(/^gryphus\/\d/);
     expect(await agent.ok('run', '--', 'echo', 'works')).toBe('works\n');
   });

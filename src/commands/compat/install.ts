@@ -7,7 +7,8 @@ import { OurFiles } from './our-files.ts';
 export class CompatInstall extends GryphusCommand {
   static override summary = 'Write commands of Slurm, PBS or Grid Engine and HTCondor that speak for this agent.';
   static override description =
-    prose(`Writes small commands into DIRECTORY: ${SLURM.join(', ')} (srun outside a job is \`gryphus run\`);
+    prose(`Writes small commands into DIRECTORY: ${SLURM.join(', ')} (srun outside a job submits one, as sbatch does, and shows
+the output of its tasks);
 ${[...Object.keys(CONDOR), ...CONDOR_OWN].join(', ')}; ${Q_COMMANDS.pbs.join(', ')} in the manner of PBS or, with --qsub sge, of Grid
 Engine, which also has qacct. Put the directory first in PATH, and tools that call these commands use Gryphus. An option that they do
 not know is an error.`);

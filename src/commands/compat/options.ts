@@ -17,7 +17,7 @@ function wrongOption(message: string): Refused {
   return new Refused(message, 1, 'option');
 }
 
-/** What was given: the last value of each option, by its long name, and the other words. */
+/** What was given: the value of each option, by its long name, and the other words. */
 export interface Given {
   readonly values: ReadonlyMap<string, string>;
   readonly words: readonly string[];
@@ -25,11 +25,12 @@ export interface Given {
 
 /**
  * Reads words as getopt_long does. `spec`: the options apart by blanks, each `-x|--long`, with `=` if it takes a value
- * (`=?`: only after an equals sign). An option that is not in it is refused. `optionsFirst`: the first other word ends them.
+ * (`=?`: only after an equals sign; `=+`: a list, which grows if it is given again). Of other options, the last one counts;
+ * one that is not there is refused. `optionsFirst`: the first other word ends them.
  */
 export function getopt(spec: string, words: readonly string[], optionsFirst = false): Given {
   const options = spec.split(/\s+/).map(rowOf);
-  const values = new Map<string, string>();
+  const values = new Values();
   const rest: string[] = [];
   for (let i = 0; i < words.length; i++) {
     const word = words[i] ?? '';
@@ -40,9 +41,9 @@ export function getopt(spec: string, words: readonly string[], optionsFirst = fa
       const option = longOption(options, name);
       if (equals >= 0 && option.value === 'none')
         throw wrongOption(`option '${option.long}' doesn't allow an argument`);
-      if (equals >= 0) values.set(option.name, word.slice(equals + 1));
-      else if (option.value === 'needed') values.set(option.name, next(words, ++i, `option '${option.long}'`));
-      else values.set(option.name, '');
+      if (equals >= 0) values.put(option, word.slice(equals + 1));
+      else if (option.value === 'needed') values.put(option, next(words, ++i, `option '${option.long}'`));
+      else values.put(option, '');
     } else if (word.startsWith('-') && word !== '-') {
       i = short(options, words, i, values);
     } else if (optionsFirst) return { values, words: words.slice(i) };
@@ -51,22 +52,31 @@ export function getopt(spec: string, words: readonly string[], optionsFirst = fa
   return { values, words: rest };
 }
 
+class Values extends Map<string, string> {
+  put({ name, grows }: Row, value: string): void {
+    const before = grows ? this.get(name) : undefined;
+    this.set(name, before === undefined ? value : `${before},${value}`);
+  }
+}
+
 interface Row {
   /** Without its dashes. */
   readonly name: string;
   readonly long: string;
   readonly letter: string;
   readonly value: 'none' | 'needed' | 'optional';
+  readonly grows: boolean;
 }
 
 function rowOf(text: string): Row {
-  const [, names = '', mark = ''] = /^(.*?)(=\??)?$/.exec(text) ?? [];
+  const [, names = '', mark = ''] = /^(.*?)(=[?+]?)?$/.exec(text) ?? [];
   const [first = '', second = first] = names.split('|');
   return {
     name: second.replace(/^-+/, ''),
     long: second,
     letter: first.startsWith('--') ? '' : first.slice(1),
-    value: mark === '=' ? 'needed' : mark === '=?' ? 'optional' : 'none',
+    value: mark === '' ? 'none' : mark === '=?' ? 'optional' : 'needed',
+    grows: mark === '=+',
   };
 }
 
@@ -84,18 +94,18 @@ function longOption(options: readonly Row[], name: string): Row {
 }
 
 /** Letters may stand together, the last with its value. */
-function short(options: readonly Row[], words: readonly string[], at: number, values: Map<string, string>): number {
+function short(options: readonly Row[], words: readonly string[], at: number, values: Values): number {
   const word = words[at] ?? '';
   for (let i = 1; i < word.length; i++) {
     const letter = word[i] ?? '';
     const option = options.find((one) => one.letter === letter);
     if (option === undefined) throw wrongOption(`invalid option -- '${letter}'`);
-    if (option.value === 'none' || (option.value === 'optional' && i + 1 === word.length)) values.set(option.name, '');
+    if (option.value === 'none' || (option.value === 'optional' && i + 1 === word.length)) values.put(option, '');
     else if (i + 1 < word.length) {
-      values.set(option.name, word.slice(i + 1));
+      values.put(option, word.slice(i + 1));
       return at;
     } else {
-      values.set(option.name, next(words, at + 1, `option requires an argument -- '${letter}'`, true));
+      values.put(option, next(words, at + 1, `option requires an argument -- '${letter}'`, true));
       return at + 1;
     }
   }

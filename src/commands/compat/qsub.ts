@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import type { Gryphus, SplitOption, SubmitRequest } from '../../index.ts';
+import type { Gryphus, OwnOptions, SplitOption, SubmitRequest } from '../../index.ts';
 import { Refused } from './options.ts';
 import { pbsId } from './pbs-jobs.ts';
 import { scriptOfCommand, scriptText } from './script-file.ts';
@@ -19,7 +19,7 @@ interface Program {
 /** Submits as PBS' qsub does; the exit status. */
 export async function pbsQsub(gryphus: Gryphus, words: readonly string[], write: Write, warn: Write): Promise<number> {
   const { readDescription, splitOptions } = await import('../../index.ts');
-  const { options, rest } = splitOptions('pbs', words, new Set());
+  const { options, rest } = splitOptions('pbs', words, new Map());
   const isCommand = words[words.length - rest.length - 1] === '--';
   if (isCommand && rest.length === 0) throw new Refused('a command is missing after --', 2);
   const program = isCommand
@@ -36,7 +36,9 @@ export async function pbsQsub(gryphus: Gryphus, words: readonly string[], write:
   return waits ? worst(await ended(gryphus, cluster)) : 0;
 }
 
-const SGE_OWN = new Set(['-terse', '-sync', '-b', '-shell', '-now', '-clear', '-verify']);
+const SGE_OWN: OwnOptions = new Map(
+  ['-terse', '-sync', '-b', '-shell', '-now', '-clear', '-verify'].map((name) => [name, undefined]),
+);
 
 /** Submits as Grid Engine's qsub does; the exit status. */
 export async function sgeQsub(gryphus: Gryphus, words: readonly string[], write: Write, warn: Write): Promise<number> {

@@ -51,7 +51,7 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   scontrol: slurm('scontrol', withAgent(async (g, words, write) => (await import('./scontrol.ts')).scontrol(g, words, write))),
   sinfo: slurm('sinfo', withAgent(async (g, words, write) => (await import('./sinfo.ts')).sinfo(g, words, write))),
   sacctmgr: slurm('sacctmgr', withAgent(async (g, words, write) => (await import('./sacctmgr.ts')).sacctmgr(g, words, write))),
-  srun: slurm('srun', async (words) => (await import('./srun.ts')).srun(words)),
+  srun: slurm('srun', async (...to) => (process.env['SLURM_JOB_ID'] === undefined ? outside : within)(...to)),
   'snakemake-submit': plain('submit', withAgent(async (g, ...to) => (await import('./snakemake.ts')).snakemakeSubmit(g, ...to))),
   'snakemake-status': plain('status', withAgent(async (g, words, write) => (await import('./snakemake.ts')).snakemakeStatus(g, words, write))),
   'snakemake-cancel': plain('cancel', withAgent(async (g, words, _, warn) => (await import('./scancel.ts')).scancel(g, words, warn))),
@@ -71,6 +71,10 @@ const SPOKEN: Readonly<Record<string, Spoken>> = {
   condor_config_val: condor(async (...to) => (await import('./condor.ts')).condorConfigVal(...to)),
 }; // biome-ignore format: a table
 
+const within: Spoken['answer'] = async (words) => (await import('./srun.ts')).srun(words);
+
+const outside = withAgent(async (g, words, _, warn) => (await import('./srun-outside.ts')).srunOutside(g, words, warn));
+
 function withAgent(
   answer: (gryphus: Gryphus, words: readonly string[], write: Write, warn: Write) => Promise<number>,
 ): Spoken['answer'] {
@@ -85,18 +89,8 @@ function withAgent(
   };
 }
 
-/** The words of our own command line that do what a command of HTCondor's, or srun, does, if there are such. */
-export async function ownWords(command: string, words: readonly string[]): Promise<readonly string[] | undefined> {
-  if (command === 'srun' && process.env['SLURM_JOB_ID'] === undefined) {
-    const { srunAsRun } = await import('./srun.ts');
-    try {
-      return SLURM_VERSION.words.includes(words[0] ?? '') ? undefined : srunAsRun(words);
-    } catch (error) {
-      // `speak` says why.
-      if (error instanceof Refused) return undefined;
-      throw error;
-    }
-  }
+/** The words of our own command line that do what a command of HTCondor's does, if there are such. */
+export function ownWords(command: string, words: readonly string[]): readonly string[] | undefined {
   const own = words[0] === '-version' ? undefined : CONDOR[command];
   if (command !== 'condor_ssh_to_job') return own && [...own, ...words];
   // What follows the job is one line for the shell there, as it is with ssh.

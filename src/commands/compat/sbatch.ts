@@ -1,11 +1,14 @@
 import { basename } from 'node:path';
-import type { Gryphus, SubmitRequest } from '../../index.ts';
+import type { Gryphus, OwnOptions, SubmitRequest } from '../../index.ts';
 import { Refused } from './options.ts';
 import { scriptText } from './script-file.ts';
 import { slurmJobs } from './slurm-jobs.ts';
 
 /** The options of sbatch that are about the command; all others are the script's. */
-const OWN: ReadonlySet<string> = new Set(['--parsable', '--wrap', '--wait', '-W', '-Q', '--quiet', '--test-only']);
+const OWN: OwnOptions = new Map([
+  ...['--parsable', '--wait', '-W', '-Q', '--quiet', '--test-only'].map((name) => [name, undefined] as const),
+  ['--wrap', 'needed'],
+]);
 
 const NO_SCRIPT = `This does not look like a batch script.  The first
 line must start with #! followed by the path to an interpreter.

@@ -1,4 +1,4 @@
-import type { Gryphus, QueryRequest } from '../../index.ts';
+import type { Gryphus, JobId, QueryRequest } from '../../index.ts';
 import { Refused } from './options.ts';
 import { ATTRIBUTES, JOB_NUMBERS, SlurmJob } from './slurm-job.ts';
 
@@ -61,11 +61,13 @@ export async function* slurmJobs(
   selection: QueryRequest = {},
 ): AsyncGenerator<SlurmJob> {
   const request = {
+    attributes: ATTRIBUTES,
     ...selection,
     ...(named && { clusters: [...new Set(named.map(({ cluster }) => cluster))] }),
-    attributes: ATTRIBUTES,
   };
   if (where === 'queue') {
+    const few = named && (await fewTasks(gryphus, named));
+    if (few) return yield* few;
     for await (const some of gryphus.queryChunks(request))
       for (const view of some) {
         const job = new SlurmJob(view.id, view.ad);
@@ -77,6 +79,40 @@ export async function* slurmJobs(
       if (isNamed(job, named)) yield job;
     }
   }
+}
+
+/** More tasks are not looked for one by one. */
+const FEW = 20;
+
+/** The tasks that are named, if these are few and all are where their array's indices say: the array is not read. */
+async function fewTasks(gryphus: Gryphus, named: readonly Named[]): Promise<readonly SlurmJob[] | undefined> {
+  const wanted = named.flatMap(({ cluster, tasks }) =>
+    tasks === undefined || tasks.size > FEW ? [undefined] : [...tasks].map((task) => ({ cluster, task })),
+  );
+  const ids: JobId[] = [];
+  const arrays = new Map<number, readonly number[]>();
+  for (const one of wanted) {
+    if (one === undefined || ids.length === FEW) return undefined;
+    const { cluster, task } = one;
+    if (!arrays.has(cluster)) arrays.set(cluster, await indicesOf(gryphus, cluster));
+    const indices = arrays.get(cluster) ?? [];
+    const proc = indices.length === 0 ? task : indices.indexOf(task);
+    if (proc < 0) return undefined;
+    ids.push({ cluster, proc });
+  }
+  const found: SlurmJob[] = [];
+  for await (const { id, ad } of gryphus.query({ ids, attributes: ATTRIBUTES })) found.push(new SlurmJob(id, ad));
+  const right = found.length === ids.length && found.every((job) => isNamed(job, named));
+  return right ? found : undefined;
+}
+
+/** The indices of an array by its jobs' procs; none: they are the procs. */
+async function indicesOf(gryphus: Gryphus, cluster: number): Promise<readonly number[]> {
+  for await (const { id, ad } of gryphus.query({ clusters: [cluster], attributes: ['GryphusArray'], limit: 1 })) {
+    const { array } = new SlurmJob(id, ad);
+    return array === '' ? [] : [...expand(array)];
+  }
+  return [];
 }
 
 /** `1-02:03:04`, `5:06`. */

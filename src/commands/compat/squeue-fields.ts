@@ -74,6 +74,15 @@ for (const [letter, names, head, value] of TABLE) {
   for (const name of names.split(' ')) if (name !== '-') BY_NAME.set(name, { head, value });
 }
 
+/** Those that need no more than LISTED_ATTRIBUTES (slurm-job.ts). */
+const LISTED: ReadonlySet<Field | undefined> = new Set(
+  'iAFKjtTuPMDRNro'.split('').map((letter) => BY_LETTER.get(letter)),
+);
+
+export function isListed({ field }: Column): boolean {
+  return field === undefined || LISTED.has(field);
+}
+
 export function fieldOf(letter: string): Field | undefined {
   return BY_LETTER.get(letter);
 }

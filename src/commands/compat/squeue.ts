@@ -1,10 +1,10 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
-import { LIVE, type SlurmJob, STATE_NAMES, stateNamed } from './slurm-job.ts';
+import { LISTED_ATTRIBUTES, LIVE, type SlurmJob, STATE_NAMES, stateNamed } from './slurm-job.ts';
 import { namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { slurmDocument, squeueJson } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
-import { type Column, columnsOf, fieldOf, lineOf, longColumnsOf } from './squeue-fields.ts';
+import { type Column, columnsOf, fieldOf, isListed, lineOf, longColumnsOf } from './squeue-fields.ts';
 
 const SPEC =
   '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account= -O|--Format= --json --start -i|--iterate= -s|--steps=? -w|--nodelist= -q|--qos= -L|--licenses= -R|--reservation= -v|--verbose';
@@ -31,7 +31,9 @@ export async function squeue(
   const where = values.get('states') === undefined ? 'queue' : 'everywhere';
   const found: SlurmJob[] = [];
   let seen = 0;
-  for await (const job of slurmJobs(gryphus, named, where)) {
+  const plain = !['json', 'sort', 'account'].some((option) => values.has(option)) && columns.every(isListed);
+  const request = plain ? { attributes: LISTED_ATTRIBUTES } : {};
+  for await (const job of slurmJobs(gryphus, named, where, request)) {
     seen++;
     if (wanted(job)) found.push(job);
   }

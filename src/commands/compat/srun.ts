@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
-import { constants } from 'node:os';
+import { constants, hostname } from 'node:os';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { getopt, Refused } from './options.ts';
 
 const SPEC =
-  '-n|--ntasks= -N|--nodes= -c|--cpus-per-task= -J|--job-name= -u|--unbuffered -Q|--quiet -v|--verbose --mem= --mem-per-cpu= --cpu-bind= --mpi= --exclusive=? --exact --overlap -K|--kill-on-bad-exit=? --export= --ntasks-per-node= --gres= -G|--gpus=';
+  '-n|--ntasks= -N|--nodes= -c|--cpus-per-task= -J|--job-name= -l|--label -u|--unbuffered -Q|--quiet -v|--verbose --mem= --mem-per-cpu= --cpu-bind= --mpi= --exclusive=? --exact --overlap -K|--kill-on-bad-exit=? --export= --ntasks-per-node= --gres= -G|--gpus=';
 
 /** Where a task of a step runs. */
 interface Task {
@@ -19,13 +21,12 @@ interface Task {
  * (cores, memory, binding) says nothing there: all of them share what the job has.
  */
 export async function srun(words: readonly string[]): Promise<number> {
-  if (process.env['SLURM_JOB_ID'] === undefined) srunAsRun(words);
   const { values, words: command } = getopt(SPEC, words, true);
   if (command.length === 0) throw new Refused('No command given to execute.', 1, 'fatal');
   if (!['ALL', undefined].includes(values.get('export'))) throw new Refused('--export: only ALL is supported');
   const tasks = stepOf(values, process.env);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal);
-  return Math.max(...(await Promise.all(tasks.map((task) => run(command, task, tasks)))));
+  return Math.max(...(await Promise.all(tasks.map((task) => run(command, task, tasks, values.has('label'))))));
 }
 
 /** The tasks of a step, block by block: each node gets its first ones before the next node does. */
@@ -52,47 +53,7 @@ function stepOf(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): Ta
   });
 }
 
-const OUTSIDE =
-  '-n|--ntasks= -N|--nodes= -c|--cpus-per-task= --mem= -t|--time= -p|--partition= -M|--clusters= -G|--gpus= --gres= --export= -u|--unbuffered -Q|--quiet -v|--verbose';
-
-/** The words of `gryphus run` that do what srun does outside a job: one task, whose output is shown. */
-export function srunAsRun(words: readonly string[]): string[] {
-  const { values, words: command } = getopt(OUTSIDE, words, true);
-  if (command.length === 0) throw new Refused('No command given to execute.');
-  for (const option of ['ntasks', 'nodes'])
-    if (Number(values.get(option) ?? 1) !== 1)
-      throw new Refused(`--${option}=${values.get(option)}: outside a job srun starts one task; see sbatch`);
-  if (!['ALL', undefined].includes(values.get('export'))) throw new Refused('--export: only ALL is supported');
-  const [cluster, partition] = [values.get('clusters'), values.get('partition')];
-  const given = {
-    // A site is a cluster and a partition; within a named site, a partition is one of its own.
-    '--site': cluster ?? partition,
-    '--queue': cluster === undefined ? undefined : partition,
-    '--cpus': values.get('cpus-per-task'),
-    '--memory': values.get('mem'),
-    '--gpus': gpusOf(values.get('gpus'), values.get('gres')),
-    '--time': values.has('time') ? timeOf(values.get('time') ?? '') : undefined,
-  };
-  const options = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name, value]));
-  return ['run', ...options, '--', ...command];
-}
-
-function gpusOf(gpus: string | undefined, gres: string | undefined): string | undefined {
-  const text = gpus ?? gres;
-  if (text === undefined) return undefined;
-  const [, count = '1'] =
-    (gpus === undefined ? /^gpu(?:(?::[A-Za-z]\w*)?:(\d+)|:[A-Za-z]\w*)?$/ : /^(?:\w+:)?(\d+)$/).exec(text) ?? [];
-  if (!text.startsWith('gpu') && gpus === undefined) throw new Refused(`--gres=${text}: only gpu is supported`);
-  return count;
-}
-
-/** Slurm's `5` are minutes, and `2-12` days and hours; `run` knows the other forms. */
-function timeOf(time: string): string {
-  if (/^\d+$/.test(time)) return `${time}m`;
-  return /^\d+-\d+(:\d+)?$/.test(time) ? `${time}${time.includes(':') ? '' : ':00'}:00` : time;
-}
-
-async function run(command: readonly string[], task: Task, tasks: readonly Task[]): Promise<number> {
+async function run(command: readonly string[], task: Task, tasks: readonly Task[], label: boolean): Promise<number> {
   const { rank, node, local } = task;
   const own = {
     SLURM_PROCID: rank,
@@ -112,13 +73,35 @@ async function run(command: readonly string[], task: Task, tasks: readonly Task[
   const [program = '', ...args] = away ? [rsh, `node${node}`, 'exec /bin/sh'] : command;
   // Only the first task has standard input.
   const stdin = away ? 'pipe' : rank === 0 ? 'inherit' : 'ignore';
-  const child = spawn(program, args, { env, stdio: [stdin, 'inherit', 'inherit'] });
+  const output = label ? 'pipe' : 'inherit';
+  const child = spawn(program, args, { env, stdio: [stdin, output, output] });
   child.stdin?.on('error', () => undefined).end(away ? remotely(command, env) : '');
+  const prefix = `${String(rank).padStart(String(tasks.length - 1).length)}: `;
+  if (child.stdout) labelled(child.stdout, prefix, process.stdout);
+  if (child.stderr) labelled(child.stderr, prefix, process.stderr);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal));
   return new Promise((done, fail) => {
     child.once('error', ({ message }) => fail(new Refused(`execve(): ${program}: ${message}`, 2)));
-    child.once('close', (code, signal) => done(code ?? 128 + (signal === null ? 0 : constants.signals[signal])));
+    child.once('close', (code, signal) => {
+      const status = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+      const where = rsh === undefined ? hostname() : `node${node}`;
+      const how = SIGNALED[status] ?? `Exited with exit code ${status}`;
+      if (status !== 0) process.stderr.write(`srun: error: ${where}: task ${rank}: ${how}\n`);
+      done(status);
+    });
   });
+}
+
+/** As srun names them. */
+const SIGNALED: Readonly<Record<number, string>> = {
+  134: 'Aborted',
+  137: 'Killed',
+  139: 'Segmentation fault',
+  143: 'Terminated',
+};
+
+function labelled(from: Readable, prefix: string, to: Writable): void {
+  createInterface({ input: from }).on('line', (line) => to.write(`${prefix}${line}\n`));
 }
 
 /** Variables that a node has of its own. */
