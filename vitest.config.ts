@@ -5,7 +5,7 @@ import { SLOW } from './test/slow.ts';
 /** Long files whose subject others cover in part; an ordinary run leaves them out. */
 const SLOW_LANE = [
   'test/agent/{older-copy,to-gryphus-ssh}.test.ts',
-  'test/conformance/{lsf,torque}-ssh.test.ts',
+  'test/conformance/{lsf,nodes-htcondor,torque}-ssh.test.ts',
   'test/crash/gram{,-removal}.test.ts',
   'test/glidein/glideins-sge.test.ts',
   'test/gram/failures.test.ts',

@@ -126,7 +126,10 @@ try {
     // The first round starts the central manager and the worker, and reads both launchers from the disk.
     for (let round = 0; round <= ROUNDS; round++) {
       const [there, here] = [plain(mpi), inPool(mpi)];
-      if (round > 0) theirs.push(there) && ours.push(here);
+      if (round > 0) {
+        theirs.push(there);
+        ours.push(here);
+      }
       await sleep(1000);
     }
     const ratio = median(ours.map(({ done }) => done)) / median(theirs.map(({ done }) => done));

@@ -241,12 +241,16 @@ function failedStart(place: ServerPlace, ended: number): GryphusError {
     });
   }
   if (ended === NO_LOCKS) {
-    return new GryphusError('queue-unavailable', `The file system of ${place.lock} has no locks, which the queue needs.`, {
-      suggestions: [
-        'On NFS: mount it with locks (nfs(5): nolock, lockd), or version 4 of NFS.',
-        'Or keep Gryphus on another disk: set GRYPHUS_HOME.',
-      ],
-    });
+    return new GryphusError(
+      'queue-unavailable',
+      `The file system of ${place.lock} has no locks, which the queue needs.`,
+      {
+        suggestions: [
+          'On NFS: mount it with locks (nfs(5): nolock, lockd), or version 4 of NFS.',
+          'Or keep Gryphus on another disk: set GRYPHUS_HOME.',
+        ],
+      },
+    );
   }
   const damage = damagedQueue(place);
   if (damage) return damage;

@@ -114,11 +114,15 @@ describe('a home', () => {
       for (const dir of [agent.dir, agent.work]) chmodSync(dir, 0o755);
       chmodSync(agent.home, 0o700);
       const run = (...words: string[]) =>
-        spawnSync('setpriv', [`--reuid=${other}`, `--regid=${other}`, '--clear-groups', process.execPath, CLI, ...words], {
-          cwd: agent.work,
-          env: { ...agent.env, HOME: copy, GRYPHUS_HOME: copy, USER: undefined, LOGNAME: undefined },
-          encoding: 'utf8',
-        });
+        spawnSync(
+          'setpriv',
+          [`--reuid=${other}`, `--regid=${other}`, '--clear-groups', process.execPath, CLI, ...words],
+          {
+            cwd: agent.work,
+            env: { ...agent.env, HOME: copy, GRYPHUS_HOME: copy, USER: undefined, LOGNAME: undefined },
+            encoding: 'utf8',
+          },
+        );
       const refused = run('q');
       expect(refused.stderr).toContain(`${copy}/state is a copy of ${state()}, or was moved from there, where user `);
       expect(refused.status).toBe(1);

@@ -55,9 +55,11 @@ describe.skipIf(!SLOW)('SIGTERM to every daemon and to Redis, in any order, as a
       for (let round = 0; round < ROUNDS; round++) {
         await terminate(random, [0, 300, 1000][round % 3] ?? 0);
         const since = performance.now();
-        await until('the daemons to end', () => daemons(agent).length === 0 || undefined, 60_000).catch(() => undefined);
+        await until('the daemons to end', () => daemons(agent).length === 0 || undefined, 60_000).catch(
+          () => undefined,
+        );
         const took = performance.now() - since;
-          expect(daemons(agent), said()).toEqual([]);
+        expect(daemons(agent), said()).toEqual([]);
         expect(took, said()).toBeLessThan(LIMIT_MS);
         for (const end = Date.now() + AFTER_MS; Date.now() < end; await sleep(500))
           expect(pids(daemons(agent)), said()).toEqual([]);
@@ -67,7 +69,11 @@ describe.skipIf(!SLOW)('SIGTERM to every daemon and to Redis, in any order, as a
       agent.file('go', '');
       await agent.ok('wait', '--no-outcome', '--timeout', '90', String(pool), String(site));
       await until('the DAG', () => agent.read('my.dag.dagman.out').includes('EXITING WITH STATUS 0') || undefined);
-      const started = (cluster: number) => agent.read('ledger').split('\n').filter((one) => one === String(cluster)).length;
+      const started = (cluster: number) =>
+        agent
+          .read('ledger')
+          .split('\n')
+          .filter((one) => one === String(cluster)).length;
       // What runs at a site goes on.
       expect((await agent.ads(site))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
       expect([started(site), started(site + 2)]).toEqual([1, 1]);
