@@ -53,7 +53,7 @@ export interface Plan {
   readonly line: Words<string>;
 }
 
-/** `nice`: what is added to the niceness of tasks. */
+/** `nice`: the niceness of tasks, where the worker's is not greater already. */
 export function plan(given: string, { names, style }: Places, nice?: number): Plan {
   const command = unnamed(given, names).trim();
   const [program = '', ...rest] = command.split(/[ \t]+/);
@@ -65,7 +65,7 @@ export function plan(given: string, { names, style }: Places, nice?: number): Pl
   if (nice !== undefined) {
     const kinder: Words<readonly string[]> = (...of) => [
       '-c',
-      `exec nice -n ${nice} /bin/sh -c ${shellQuote(line(...of))}`,
+      `n=$((${nice} - $(nice))); [ "$n" -gt 0 ] || n=0; exec nice -n "$n" /bin/sh -c ${shellQuote(line(...of))}`,
     ];
     return { executable: '/bin/sh', line, words: kinder };
   }

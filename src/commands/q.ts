@@ -62,11 +62,12 @@ export class Q extends GryphusCommand {
       const { owner } = gryphus;
       const selected = selections(named).map((one) => (mine ? { ...one, owner } : one));
       if (flags.long || flags.json || flags.jsonl || flags.xml || flags.af || flags.format) {
-        await printAds(eachOf(queryAll(gryphus, selected, { limit: flags.limit })), flags);
+        await printAds(listed(gryphus, selected, flags), flags);
         return sayMissing(gryphus, words, 'queue');
       }
       if (flags['print-format'] !== undefined) {
-        process.stdout.write(await this.#formatted(gryphus, selected, flags['print-format'], flags));
+        const jobs = listed(gryphus, selected, flags);
+        process.stdout.write(await this.#formatted(gryphus, jobs, flags['print-format'], flags));
         return sayMissing(gryphus, words, 'queue');
       }
       const draw = (looked?: (jobs: number) => void) =>
@@ -96,12 +97,12 @@ export class Q extends GryphusCommand {
 
   async #formatted(
     gryphus: Gryphus,
-    selected: readonly Selection[],
+    listed: AsyncGenerator<JobView>,
     file: string,
-    { wide, limit }: { readonly wide: boolean; readonly limit?: number | undefined },
+    { wide }: { readonly wide: boolean },
   ): Promise<string> {
     const { formatted } = await import('./print-format/table.ts');
-    const { title, summary, lines, jobs } = await formatted(eachOf(queryAll(gryphus, selected, { limit })), file);
+    const { title, summary, lines, jobs } = await formatted(listed, file);
     const out = title ? [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`] : [];
     const width: Width = wide ? undefined : terminalWidth();
     out.push(...lines.map((line) => cut(line, width)));
@@ -113,7 +114,7 @@ export class Q extends GryphusCommand {
     gryphus: Gryphus,
     selected: readonly Selection[],
     owner: string | undefined,
-    flags: { readonly [K in keyof typeof VIEWS]?: boolean } & {
+    flags: ViewFlags & {
       totals: boolean;
       wide: boolean;
       dag: boolean;
@@ -123,8 +124,7 @@ export class Q extends GryphusCommand {
   ): Promise<string> {
     const { BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs } = await import('../index.ts');
     const width: Width = flags.wide ? undefined : terminalWidth();
-    const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
-    const view: View | undefined = name && VIEWS[name];
+    const view = viewOf(flags);
     const out = [`\n\n-- Schedd: ${hostname()} : <local?... @ ${longDate(Date.now())}`];
     let all = await gryphus.clusters();
     const each = view !== undefined || flags.dag || flags.limit !== undefined;
@@ -162,6 +162,13 @@ export class Q extends GryphusCommand {
     out.push(...totalsLines(query, user, sumOf(all), width), ...siteNotes(await gryphus.sites()));
     return `${out.join('\n')}\n`;
   }
+}
+
+type ViewFlags = { readonly [K in keyof typeof VIEWS]?: boolean };
+
+function viewOf(flags: ViewFlags): View | undefined {
+  const name = (Object.keys(VIEWS) as (keyof typeof VIEWS)[]).find((one) => flags[one]);
+  return name && VIEWS[name];
 }
 
 /** Makes the counters, read a moment earlier, agree with the jobs that were actually listed. */
@@ -222,8 +229,22 @@ function queryAll(
   });
 }
 
-async function* eachOf(chunks: AsyncIterable<readonly JobView[]>): AsyncGenerator<JobView> {
-  for await (const jobs of chunks) yield* jobs;
+/** The jobs of a list in another form than the table's: those that the table would have (`--hold`, `--run`, `--idle`). */
+async function* listed(
+  gryphus: Gryphus,
+  selected: readonly Selection[],
+  flags: ViewFlags & { readonly limit?: number | undefined },
+): AsyncGenerator<JobView> {
+  const only = viewOf(flags)?.only;
+  let left = flags.limit ?? Number.POSITIVE_INFINITY;
+  for await (const jobs of queryAll(gryphus, selected, only ? {} : { limit: flags.limit })) {
+    for (const job of jobs) {
+      if (left === 0) return;
+      if (only && !only(job.ad)) continue;
+      yield job;
+      left -= 1;
+    }
+  }
 }
 
 /** Redraws shortly after each change, at most once a second. */

@@ -39,6 +39,10 @@ it('--constraint narrows the cluster that is named, in every command that change
   });
   expect(await each(cluster, 'JobStatus == 5')).toBe('false false true true true true');
 
+  const held = async (...more: string[]) => (await run(['q', cluster, '-hold', '-af', 'ProcId', ...more])).stdout;
+  expect(await held()).toBe('2\n3\n4\n5\n');
+  expect(await held('--limit', '1')).toBe('2\n');
+
   await run(['hold', cluster, '-constraint', ODD, '-reason', 'odd']);
   expect(await each(cluster, 'JobStatus == 5')).toBe('false true true true true true');
 
