@@ -22,6 +22,7 @@ interface Running {
 export default class Report implements Reporter {
   readonly #path = process.env['GRYPHUS_TEST_REPORT'];
   readonly #running = new Map<string, Running>();
+  readonly #over = new Set<string>();
   readonly #ended = new Set<string>();
   #watch: NodeJS.Timeout | undefined;
 
@@ -45,6 +46,7 @@ export default class Report implements Reporter {
 
   onTestModuleEnd(module: TestModule): void {
     this.#running.delete(module.moduleId);
+    this.#over.add(module.moduleId);
     this.#write({ file: module.moduleId, state: 'ended' });
     this.#failedOutside(module, module.errors());
   }
@@ -78,6 +80,8 @@ export default class Report implements Reporter {
   }
 
   #heard(module: TestModule, doing: string): void {
+    // A test's result may be told after the end of its file.
+    if (this.#over.has(module.moduleId)) return;
     this.#running.set(module.moduleId, { since: Date.now(), doing });
   }
 
@@ -99,7 +103,11 @@ export default class Report implements Reporter {
     if (pid === undefined || this.#ended.has(file)) return;
     this.#ended.add(file);
     console.log(`${file} is ended: process ${pid}`);
-    process.kill(Number(pid), 'SIGKILL');
+    try {
+      process.kill(Number(pid), 'SIGKILL');
+    } catch (thrown) {
+      console.log(String(thrown));
+    }
   }
 
   #write(record: object): void {

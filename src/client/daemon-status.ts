@@ -75,10 +75,18 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   const web = daemonsOnDisk(paths).find(({ name }) => name === WEB);
   if (web) await endProcess(web, PATIENCE_WITHOUT_QUEUE_MS);
   if (queue) {
-    const scheduler = await runningScheduler(queue);
-    if (scheduler) await endProcess(scheduler, PATIENCE_MS);
-    for (const manager of await managersOf(queue)) await endProcess(manager, PATIENCE_MS);
-    await queue.close();
+    try {
+      const scheduler = await runningScheduler(queue);
+      if (scheduler) await endProcess(scheduler, PATIENCE_MS);
+      // A Redis that the Scheduler had started again just before has ended with it.
+      const managers = await managersOf(queue).catch((thrown: unknown) => {
+        if (thrown instanceof GryphusError && thrown.code === 'queue-unavailable') return onDisk(paths).managers;
+        throw thrown;
+      });
+      for (const manager of managers) await endProcess(manager, PATIENCE_MS);
+    } finally {
+      await queue.close();
+    }
   } else {
     // The Scheduler goes first, or it would restart its Redis.
     const { scheduler, managers } = onDisk(paths);
