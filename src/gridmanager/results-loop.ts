@@ -342,6 +342,8 @@ export async function letForget(ctx: SiteContext, jobs: readonly JobRecord[]): P
     const job = byKey.get(key);
     if (!job || !outcome.ok) continue;
     try {
+      // A job that is held or evicted has not come by `settle`.
+      await ctx.urls.growing.stop(key);
       await ctx.spool.remove(key);
       if (job.state === 'completing') {
         await dropCheckpoints(ctx, job.id, job.attrs);
