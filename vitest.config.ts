@@ -4,11 +4,15 @@ import { SLOW } from './test/slow.ts';
 
 /** Long files whose subject others cover in part; an ordinary run leaves them out. */
 const SLOW_LANE = [
-  'test/agent/{older-copy,to-gryphus-ssh}.test.ts',
+  'test/agent/{gram,java,limits-sge,older-copy,pi,requeue-slurm,to-gryphus-ssh}.test.ts',
+  'test/attacks/{endless,numbering}.test.ts',
+  'test/broker/own-requests-slurm.test.ts',
   'test/conformance/{lsf,nodes-htcondor,torque}-ssh.test.ts',
-  'test/crash/gram{,-removal}.test.ts',
-  'test/glidein/glideins-sge.test.ts',
-  'test/gram/failures.test.ts',
+  'test/crash/{flood,gram,gram-removal}.test.ts',
+  'test/dag/examples-real.test.ts',
+  'test/glidein/{containers-apptainer-slurm,glideins-sge}.test.ts',
+  'test/gram/{broken-off,failures}.test.ts',
+  'test/pool/containers-docker.test.ts',
 ];
 
 export default defineConfig({

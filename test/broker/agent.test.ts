@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
 
 let agent: TestAgent;
@@ -12,6 +12,8 @@ beforeAll(() => {
   }
 });
 afterAll(() => agent.end());
+// Jobs that a test has left when it failed take the places that the next one, or another try, needs.
+afterEach(async () => void (await agent.run(['rm', '--all'])));
 
 /** Name, cost, jobs at once. */
 const SITES = [
@@ -111,10 +113,9 @@ describe('a job without grid_resource', { timeout: 240_000 }, () => {
     // A second blocking job, so that the job waits at both sites and `why` can be asked.
     const hold = agent.file('hold', '');
     const filler = await agent.submit(
-      description(`while [ -e '${hold}' ]; do sleep 0.1; done`, '', 3).replace(
-        'universe = grid',
-        'universe = grid\ngrid_resource = batch fork dear',
-      ),
+      description(`while [ -e '${hold}' ]; do sleep 0.1; done`, '', 3)
+        .replace('universe = grid', 'universe = grid\ngrid_resource = batch fork dear')
+        .replace('output = out', 'output = filler'),
     );
     await until('the fillers', async () => (await agent.ads(filler)).every((ad) => ad['JobStatus'] === 2) || undefined);
     const cluster = await agent.submit(description(`echo ran >>'${ran}'; echo out`, flooded));
