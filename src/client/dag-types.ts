@@ -39,6 +39,10 @@ export interface DagStatus {
   readonly submitted: number;
   /** DAGMan's exit code, once the DAG has ended. */
   readonly exitCode?: number;
+  /** The rescue file from which it continues; absent if it started afresh, and once it has ended. */
+  readonly continuesFrom?: string;
+  /** The newest rescue file beside it, from which the next submission would continue. */
+  readonly rescue?: string;
   /** Absent until the manager starts, and if the DAG could not be read. */
   readonly progress?: DagProgress;
 }

@@ -3,12 +3,15 @@ import { basename, dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import {
   type DagOrder,
+  DEFAULT_SETTINGS,
   haltName,
   JournalPlace,
+  lastRescue,
   logOf,
   readJournal,
   readOrder,
   replayDag,
+  rescueName,
   type Told,
 } from '../dag/api.ts';
 import { GryphusError } from '../errors.ts';
@@ -126,12 +129,17 @@ export class DagClient {
 
   #statusOf({ order, ...dag }: Found): DagStatus {
     // Read the journal first: the record of the end is on disk before the journal is deleted.
-    const progress = this.#replay({ ...dag, order })?.progress();
+    const replayed = this.#replay({ ...dag, order });
+    const progress = replayed?.progress();
     const end = new JournalPlace(this.#paths, dag.cluster).ended();
+    const rescue = newestRescue(dag);
+    const known = { ...dag, ...(rescue === undefined ? {} : { rescue }) };
     if (end !== undefined) {
-      return { ...dag, exitCode: end.exitCode, ...(end.progress === undefined ? {} : { progress: end.progress }) };
+      return { ...known, exitCode: end.exitCode, ...(end.progress === undefined ? {} : { progress: end.progress }) };
     }
-    return { ...dag, ...(progress === undefined ? {} : { progress }) };
+    if (replayed === undefined || progress === undefined) return known;
+    const { rescueFile } = replayed;
+    return { ...known, ...(rescueFile === undefined ? {} : { continuesFrom: rescueFile }), progress };
   }
 
   #replay({ cluster, order, directory }: Found): ReturnType<typeof replayDag> {
@@ -205,6 +213,14 @@ function dagOf(cluster: number, manager: Found['manager'], attrs: Attrs): Found 
     batchName: readString(attrs, 'JobBatchName') ?? `${basename(order.files[0] ?? '')}+${cluster}`,
     submitted: Number(attrs.get('QDate') ?? 0),
   };
+}
+
+function newestRescue({ files, directory }: Pick<Found, 'files' | 'directory'>): string | undefined {
+  const [primary = ''] = files;
+  const multi = files.length > 1;
+  const exists = (name: string) => existsSync(resolve(directory, name));
+  const last = lastRescue(exists, primary, multi, DEFAULT_SETTINGS.DAGMAN_MAX_RESCUE_NUM, () => undefined);
+  return last === 0 ? undefined : rescueName(primary, multi, last);
 }
 
 function haltFile(dag: Found): string {

@@ -74,5 +74,7 @@ function statusOf(
         .reduce((total, candidate) => total + candidate.candidates, 0),
     running: sum(running),
     unknown: sum(silent),
+    sending: sum((place) => place.state === 'preparing'),
+    fetching: sum((place) => place.state === 'finished'),
   };
 }

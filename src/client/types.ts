@@ -157,6 +157,9 @@ export interface SiteStatus {
   readonly queuedThere: number;
   readonly running: number;
   readonly unknown: number;
+  /** Jobs whose input is on its way there, and whose output is on its way home. */
+  readonly sending: number;
+  readonly fetching: number;
 }
 
 export type { CheckStep } from '../site-check/steps.ts';

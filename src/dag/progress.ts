@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Read } from '../util/schema.ts';
+import { count, maybe, type Read, text } from '../util/schema.ts';
 import { levels } from './cycles.ts';
 import { type Core, nodeCount, readyCount, statusOf, unreadyCount } from './engine/core.ts';
 import { DAG_STATUS_NAMES, STATUS, STATUS_NAMES } from './engine/status.ts';
@@ -15,6 +15,14 @@ const CRITICAL_PATH = z.object({
   waitsFor: z.string(),
 });
 export type CriticalPath = Read<typeof CRITICAL_PATH>;
+
+/** Nodes that ran more than once after failures. A record that an older build wrote of a DAG's end lacks it. */
+const RETRIES = z.object({
+  /** Retries of all nodes together. */
+  made: count,
+  /** The first few such nodes: how often each was retried, and how often it may be. */
+  nodes: z.array(z.object({ node: text, made: count, most: count })),
+});
 
 /** What `dag status` shows. */
 export const DAG_PROGRESS = z.object({
@@ -34,11 +42,13 @@ export const DAG_PROGRESS = z.object({
   criticalPath: CRITICAL_PATH,
   /** The first few failed nodes, and why they failed. */
   failures: z.array(z.object({ node: z.string(), error: z.string() })),
+  retries: maybe(RETRIES),
 });
 export type DagProgress = Read<typeof DAG_PROGRESS>;
 
 const MOST_FAILURES = 20;
 const MOST_OF_PATH = 100;
+const MOST_RETRIED = 20;
 
 export function progressOf(core: Core): DagProgress {
   const { counts } = core;
@@ -64,7 +74,19 @@ export function progressOf(core: Core): DagProgress {
     fraction: total === 0 ? 1 : counts.done / total,
     criticalPath: criticalPath(core),
     failures,
+    retries: retriesOf(core),
   };
+}
+
+function retriesOf({ dag, retries, retryMax }: Core): Read<typeof RETRIES> {
+  let made = 0;
+  const nodes: { node: string; made: number; most: number }[] = [];
+  for (const [node, times] of retries.entries()) {
+    if (times === 0) continue;
+    made += times;
+    if (nodes.length < MOST_RETRIED) nodes.push({ node: nameOf(dag, node), made: times, most: retryMax[node] ?? 0 });
+  }
+  return { made, nodes };
 }
 
 /** Whether a node is running or can still run. */

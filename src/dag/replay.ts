@@ -9,6 +9,8 @@ import { type DagProgress, progressOf } from './progress.ts';
 /** A DAG as its manager sees it, reconstructed from the journal by another process. */
 export interface ReplayedDag {
   readonly dag: DagGraph;
+  /** The rescue file from which it continues. */
+  readonly rescueFile?: string;
   progress(): DagProgress;
   /** STATUS numbers by node. */
   status(): Uint8Array;
@@ -30,6 +32,7 @@ export function replayDag(run: DagRun, root: string, entries: readonly JournalEn
   for (const entry of rest) engine.step(entry.events, entry.at);
   return {
     dag: loaded.dag,
+    ...(begin.rescueFile === undefined ? {} : { rescueFile: begin.rescueFile }),
     progress: () => progressOf(engine.core),
     status: () => Uint8Array.from({ length: loaded.dag.size }, (_, node) => statusOf(engine.core, node)),
   };

@@ -19,6 +19,8 @@ export function dagOf({
   manager,
   submitted,
   exitCode,
+  continuesFrom,
+  rescue,
   progress,
 }: DagStatus): z.infer<typeof DAG> {
   return {
@@ -29,6 +31,8 @@ export function dagOf({
     manager,
     submitted,
     ...(exitCode === undefined ? {} : { exitCode }),
+    continuesFrom,
+    rescue,
     ...(progress === undefined
       ? {}
       : {
@@ -36,6 +40,7 @@ export function dagOf({
             ...progress,
             criticalPath: { ...progress.criticalPath, nodes: [...progress.criticalPath.nodes] },
             failures: [...progress.failures],
+            retries: progress.retries && { ...progress.retries, nodes: [...progress.retries.nodes] },
           },
         }),
   };

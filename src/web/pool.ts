@@ -6,14 +6,22 @@ import type { Web } from './web.ts';
 
 type Pool = z.infer<typeof POOL>;
 
+/** How long what ended jobs used is not summed again; milliseconds. */
+const USAGE_MS = 60_000;
+
 /** The pool's slots, who shares it, and the pilots that are on their way to it. */
 export function poolOf(web: Web): Promise<Pool> {
   return web.recent.get('pool', 1000, () => look(web));
 }
 
-async function look({ gryphus }: Web): Promise<Pool> {
+async function look({ gryphus, recent }: Web): Promise<Pool> {
   const [slots, accounts, glideins] = await Promise.all([gryphus.slots(), gryphus.accounts(), gryphus.glideins()]);
-  const [owners, pilots, failures] = await Promise.all([accounts.owners(), glideins.list(), glideins.failures()]);
+  const [owners, pilots, failures, used] = await Promise.all([
+    accounts.owners(),
+    glideins.list(),
+    glideins.failures(),
+    recent.get('usage', USAGE_MS, () => accounts.usage('owner')),
+  ]);
   return {
     slots: slots.map(slotOf),
     owners: owners.map(({ owner, priority, realPriority, factor, inUse }) => ({
@@ -34,6 +42,17 @@ async function look({ gryphus }: Web): Promise<Pool> {
       left,
       message,
     })),
+    used: {
+      from: used.from,
+      owners: used.by.map(({ name, jobs, capacityHours, cpuHours, waitRatio, leverage }) => ({
+        owner: name,
+        jobs,
+        capacityHours,
+        cpuHours,
+        waitRatio: waitRatio?.median,
+        leverage,
+      })),
+    },
     failures: [...failures].flatMap(([site, all]) => all.map(({ at, message }) => ({ site, at, message }))),
   };
 }

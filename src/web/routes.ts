@@ -7,13 +7,14 @@ import { eventLine } from './event-line.ts';
 import { filterOf } from './filter.ts';
 import { nameOf } from './job-table.ts';
 import { oneJob, userLog } from './one-job.ts';
-import { credentialsOf, needs, overview, sitesOf } from './overview.ts';
+import { credentialsOf, needs, overview } from './overview.ts';
 import { idOf } from './plan.ts';
 import { poolOf } from './pool.ts';
 import { type Route, route } from './route.ts';
 import { haystack, ROW_ATTRIBUTES, rowOf } from './row.ts';
 import * as s from './schemas.ts';
 import { shownRow } from './shown-row.ts';
+import { measuredSites } from './sites.ts';
 import type { Web } from './web.ts';
 
 const PAGE = z.strictObject(s.PAGE);
@@ -211,9 +212,9 @@ const AGENT: readonly Route[] = [
   route({
     method: 'GET',
     path: '/sites',
-    summary: 'The sites, their connections and limits.',
+    summary: 'The sites: connections, limits, cores, and how long our jobs waited and ran there.',
     answer: z.array(s.SITE),
-    run: async ({ web }) => [...(await sitesOf(web))],
+    run: ({ web }) => measuredSites(web),
   }),
   route({
     method: 'POST',

@@ -60,6 +60,18 @@ export const SITE = z.object({
   queuedThere: count,
   running: count,
   unknown: count,
+  sending: count.meta({ description: 'Jobs whose input is on its way.' }),
+  fetching: count.meta({ description: 'Jobs whose output is on its way.' }),
+  measured: z
+    .object({
+      cores: count.optional(),
+      freeCores: count.optional(),
+      meanWait: z.number().optional().meta({ description: 'Seconds in its queue, as our jobs waited.' }),
+      meanRun: z.number().optional().meta({ description: 'Seconds that our jobs ran.' }),
+      expectedWait: z.number().optional().meta({ description: 'Seconds until one more job would start.' }),
+      failures: count.meta({ description: 'Failures in the last hour.' }),
+    })
+    .optional(),
 });
 
 export const CREDENTIAL = z.object({
@@ -227,6 +239,22 @@ export const POOL = z.object({
     z.object({ owner: text, priority: z.number(), realPriority: z.number(), factor: z.number(), inUse: z.number() }),
   ),
   pilots: z.array(PILOT),
+  used: z.object({
+    from: text.meta({ description: 'The first day, such as 2026-11-01.' }),
+    owners: z.array(
+      z.object({
+        owner: text,
+        jobs: count,
+        capacityHours: z.number().meta({ description: 'Core hours.' }),
+        cpuHours: z.number(),
+        waitRatio: z.number().optional().meta({ description: 'Waiting for run time, the median.' }),
+        leverage: z
+          .number()
+          .optional()
+          .meta({ description: 'Core seconds for each second of processor time at home.' }),
+      }),
+    ),
+  }),
   failures: z.array(z.object({ site: text, at: seconds, message: text })),
 });
 
@@ -238,6 +266,8 @@ export const DAG = z.object({
   manager: text,
   submitted: seconds,
   exitCode: z.number().optional(),
+  continuesFrom: text.optional().meta({ description: 'The rescue file from which it continues.' }),
+  rescue: text.optional().meta({ description: 'The newest rescue file: a new submission would continue from it.' }),
   progress: z
     .object({
       total: count,
@@ -258,6 +288,7 @@ export const DAG = z.object({
         waitsFor: text,
       }),
       failures: z.array(z.object({ node: text, error: text })),
+      retries: z.object({ made: count, nodes: z.array(z.object({ node: text, made: count, most: count })) }).optional(),
     })
     .optional(),
 });

@@ -25,6 +25,8 @@ const site: SiteStatus = {
   queuedThere: 20,
   running: 3,
   unknown: 0,
+  sending: 0,
+  fetching: 0,
 };
 
 describe('problems of a DAG', () => {
@@ -284,6 +286,8 @@ describe('what is set for a site', () => {
       queuedThere: 2,
       running: 3,
       unknown: 0,
+      sending: 0,
+      fetching: 0,
     };
     const more = {
       learned: { jobs: 10, message: 'MaxSubmit', at: 1_798_675_200_000 },

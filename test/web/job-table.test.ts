@@ -5,7 +5,7 @@ import { JobTable } from '../../src/web/job-table.ts';
 import { deferred } from '../../src/util/deferred.ts';
 import { Recent } from '../../src/web/recent.ts';
 
-const WISH = { box: '', sort: 'id', descending: false, offset: 0, limit: 10 } as const;
+const WISH = { box: '', sort: 'submitted', descending: false, offset: 0, limit: 10 } as const;
 
 it('goes on when the queue could not be read once, and knows what changed meanwhile', async () => {
   let tell: Listener = () => undefined;

@@ -60,10 +60,13 @@ function stateOf({ manager, exitCode, progress }: DagStatus): string {
 /** One DAG: its progress, what it waits for, what failed. */
 export function dagLines(dag: DagStatus, bar: (fraction: number) => string, width: Width): string[] {
   const { progress: p } = dag;
-  const lines = [
+  const lines: string[] = [
     `DAG ${dag.cluster} (${dag.files.join(' ')}) in ${dag.directory}: ${stateOf(dag)}`,
     `Batch name: ${dag.batchName}; submitted ${longDate(dag.submitted * 1000)}`,
   ];
+  if (dag.continuesFrom !== undefined) lines.push(`Continues from ${dag.continuesFrom}.`);
+  if (dag.rescue !== undefined && (dag.exitCode ?? 0) !== 0)
+    lines.push(`Submitted again, it continues from ${dag.rescue}.`);
   if (p === undefined)
     return [...lines, dag.manager === 'gone' ? '' : 'Its manager has not started yet.'].filter(Boolean);
   const heads = [' DONE', ' PRE', ' RUN', ' POST', ' READY', ' WAIT', ' FAILED', ' FUTILE', ' HELD', ' TOTAL'];
@@ -77,6 +80,11 @@ export function dagLines(dag: DagStatus, bar: (fraction: number) => string, widt
       `Critical path (${counted(p.criticalPath.length, 'node')}): ${shown.join(' → ')}${more > 0 ? ` → ${more} more` : ''}`,
     );
     if (dag.exitCode === undefined) lines.push(p.criticalPath.waitsFor);
+  }
+  if (p.retries !== undefined && p.retries.made > 0) {
+    const nodes = p.retries.nodes.map(({ node, made, most }) => `${node} ${made} of ${most}`);
+    const more = p.retries.nodes.reduce((sum, { made }) => sum + made, 0) < p.retries.made ? ', …' : '';
+    lines.push('', `Retries (${p.retries.made}): ${nodes.join(', ')}${more}`);
   }
   if (p.failures.length > 0) lines.push('', 'Failed:', ...p.failures.map(({ node, error }) => `  ${node}: ${error}`));
   return lines;

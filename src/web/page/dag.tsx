@@ -94,6 +94,16 @@ export function DagView({ cluster }: { readonly cluster: string }) {
       ) : (
         <Empty>{over ? 'It has ended.' : 'Its manager has not started yet.'}</Empty>
       )}
+      {dag.data.continuesFrom !== undefined && (
+        <p class="line">
+          It continues from <Text of={dag.data.continuesFrom} />.
+        </p>
+      )}
+      {dag.data.rescue !== undefined && over && (
+        <p class="line">
+          Submitted again, it continues from <Text of={dag.data.rescue} />.
+        </p>
+      )}
       <Panel
         title={around === undefined ? 'Graph' : 'Around a node'}
         id="graph"
@@ -158,6 +168,21 @@ export function DagView({ cluster }: { readonly cluster: string }) {
               </li>
             ))}
           </ol>
+        </Panel>
+      )}
+      {progress?.retries && progress.retries.made > 0 && (
+        <Panel title="Retries" id="retries">
+          <p>{number(progress.retries.made)} in all.</p>
+          <ul>
+            {progress.retries.nodes.map(({ node, made, most }) => (
+              <li key={node}>
+                <button type="button" class="as-link" onClick={() => setAround(node)}>
+                  <Text of={node} />
+                </button>
+                : {number(made)} of {number(most)}
+              </li>
+            ))}
+          </ul>
         </Panel>
       )}
       {progress && progress.failures.length > 0 && (

@@ -9,7 +9,7 @@ export function PoolView() {
   const { data, error } = useLive('pool', (signal) => get<Pool>('/pool', signal), { everyMs: 3000 });
   const now = useNow();
   if (!data) return <Wrong error={error} />;
-  const { slots, owners, pilots, failures } = data;
+  const { slots, owners, pilots, used, failures } = data;
   return (
     <>
       <Wrong error={error} />
@@ -107,6 +107,32 @@ export function PoolView() {
             ))}
           </Grid>
         )}
+      </Panel>
+      <Panel title={`Used since ${used.from}`} id="used">
+        {used.owners.length === 0 ? (
+          <Empty>No job has ended.</Empty>
+        ) : (
+          <Grid
+            label="Used"
+            heads={['Owner', 'Jobs', 'Core hours', 'Processor hours', 'Waiting for each hour of run time', 'Leverage']}
+          >
+            {used.owners.map(({ owner, jobs, capacityHours, cpuHours, waitRatio, leverage }) => (
+              <tr key={owner}>
+                <th scope="row">
+                  <Text of={owner} />
+                </th>
+                <td class="n">{number(jobs)}</td>
+                <td class="n">{capacityHours.toFixed(2)}</td>
+                <td class="n">{cpuHours.toFixed(2)}</td>
+                <td class="n">{waitRatio === undefined ? '–' : `${waitRatio.toFixed(2)} h`}</td>
+                <td class="n">{leverage === undefined ? '–' : number(Math.round(leverage))}</td>
+              </tr>
+            ))}
+          </Grid>
+        )}
+        <p class="muted">
+          The leverage: core seconds of jobs for each second of processor time that our daemons spent at home.
+        </p>
       </Panel>
     </>
   );

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { ApiError, ask, fieldOf, get, post, type Site } from './api.ts';
-import { number, when } from './format.ts';
+import { duration, number, when } from './format.ts';
 import { useLive } from './live.ts';
 import { Empty, Grid, State, Text, Wrong, SiteLink } from './parts.tsx';
 
@@ -23,6 +23,12 @@ export function SitesView() {
           'Queued',
           'Running',
           'Unknown',
+          'Sending',
+          'Fetching',
+          'Free cores',
+          'Wait, run (means)',
+          'Next starts in',
+          'Failed in 1 h',
           'What is known',
           '',
         ]}
@@ -42,11 +48,12 @@ export function SitesView() {
               <State of={site.connection} />
             </td>
             <td>{when(site.since === undefined ? undefined : site.since / 1000)}</td>
-            {[site.idle, site.queuedThere, site.running, site.unknown].map((count, i) => (
+            {[site.idle, site.queuedThere, site.running, site.unknown, site.sending, site.fetching].map((count, i) => (
               <td class="n" key={i}>
                 {number(count)}
               </td>
             ))}
+            <Measured of={site.measured} />
             <td class="wide">
               {site.message !== undefined && (
                 <p>
@@ -77,6 +84,22 @@ export function SitesView() {
         ))}
       </Grid>
       {login !== undefined && <Login site={login} close={() => setLogin(undefined)} />}
+    </>
+  );
+}
+
+/** Its cores, and what our jobs have shown about it. */
+function Measured({ of }: { readonly of: Site['measured'] }) {
+  const { cores, freeCores, meanWait, meanRun, expectedWait, failures = 0 } = of ?? {};
+  const busy = cores === undefined ? '–' : `${freeCores === undefined ? '?' : number(freeCores)} of ${number(cores)}`;
+  return (
+    <>
+      <td class="n">{busy}</td>
+      <td class="n">
+        {duration(meanWait)}, {duration(meanRun)}
+      </td>
+      <td class="n">{duration(expectedWait)}</td>
+      <td class="n">{number(failures)}</td>
     </>
   );
 }
