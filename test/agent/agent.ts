@@ -143,7 +143,14 @@ export class TestAgent {
   }
 }
 
-/** Resolves as soon as `look` returns a value; throws after the deadline, naming what it was waiting for. */
+/** Between two looks: at least this long, and twice as long as the look took, but at most a second. Milliseconds. */
+const PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+
+/**
+ * Resolves as soon as `look` returns a value; throws after the deadline, naming what it was waiting for. A look that
+ * starts a command is repeated less often: a test that waits leaves the machine to those that work.
+ */
 export async function until<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
@@ -151,9 +158,12 @@ export async function until<T>(
 ): Promise<T> {
   const deadline = Date.now() + ms;
   for (;;) {
+    const begun = Date.now();
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;
-    if (Date.now() > deadline) throw new Error(`waited ${ms} ms in vain for ${what}`);
-    await new Promise((done) => setTimeout(done, 50));
+    const now = Date.now();
+    if (now > deadline) throw new Error(`waited ${ms} ms in vain for ${what}`);
+    const pause = Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, 2 * (now - begun)));
+    await new Promise((done) => setTimeout(done, pause));
   }
 }

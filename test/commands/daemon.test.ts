@@ -26,6 +26,7 @@ async function until<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Pr
   for (;;) {
     const seen = await look();
     if (holds(seen) || Date.now() > end) return seen;
+    await new Promise((done) => setTimeout(done, 200));
   }
 }
 

@@ -15,10 +15,10 @@ import { agentDir, attemptsAt, type Kind, startTarget, type Target } from './sit
 const JOBS = 3;
 /** A slow run covers all points everywhere; an ordinary one every n-th, and none at three kinds of site. */
 const EVERY: Readonly<Record<Kind, number>> = {
-  pool: 5,
-  'fork, local': 5,
-  'fork, ssh': 3,
-  'slurm, ssh': 4,
+  pool: 8,
+  'fork, local': 8,
+  'fork, ssh': 5,
+  'slurm, ssh': 7,
   'sge, ssh': 24,
   'pbs, ssh': 1,
   'torque, ssh': 1,
