@@ -90,8 +90,11 @@ export class CentralManagerClient {
     const channel = new Channel<ToClient, FromClient>(socket, readToClient);
     channel.open(
       (message, bytes) => {
-        if (message.t === 'denied')
-          return channel.close(`${message.message}; replace it: gryphus down, then gryphus up`);
+        if (message.t === 'denied') {
+          const later = (message.version ?? 0) > CLIENT_WIRE_VERSION;
+          const remedy = later ? 'use the gryphus that started it' : 'replace it: gryphus down, then gryphus up';
+          return channel.close(`${message.message}; ${remedy}`);
+        }
         const id = 'id' in message ? message.id : undefined;
         const wait = id === undefined ? undefined : this.#waiting.get(id);
         if (id === undefined || !wait) return take(message, bytes);

@@ -1,9 +1,10 @@
 import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeGridCa } from '../sites/grid-ca.ts';
 import { startSshd, type Sshd } from '../sites/sshd.ts';
-import { some } from '../slow.ts';
+import { SLOW, some } from '../slow.ts';
 import { TestAgent } from './agent.ts';
 
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
@@ -73,3 +74,66 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
     expect(clock.every(({ ok }) => ok)).toBe(true);
   }, 120_000);
 });
+
+/** Longer than the leases of the queue. */
+const AFTER_MS = 20_000;
+
+describe.skipIf(!SLOW || !existsSync(FAKETIME)).each([86_400, -86_400])(
+  'a clock that was %i s off for a day, and is set while jobs run',
+  (seconds) => {
+    let sshd: Sshd;
+    let agent: TestAgent;
+    let clock: string;
+    const set = (by: number) => writeFileSync(clock, `${by < 0 ? '' : '+'}${by}\n`);
+
+    beforeAll(async () => {
+      sshd = await startSshd();
+      agent = new TestAgent({
+        HOME: sshd.clientHome,
+        LD_PRELOAD: FAKETIME,
+        FAKETIME_NO_CACHE: '1',
+        FAKETIME_DONT_FAKE_MONOTONIC: '1',
+      });
+      clock = join(agent.dir, 'clock');
+      agent.env['FAKETIME_TIMESTAMP_FILE'] = clock;
+      set(seconds);
+      const redis = join(agent.dir, 'redis-server');
+      writeFileSync(redis, '#!/bin/sh\nunset LD_PRELOAD\nexec redis-server "$@"\n', { mode: 0o755 });
+      agent.env['GRYPHUS_REDIS_SERVER'] = redis;
+      agent.config('[daemons]\nenvironment = ["LD_PRELOAD", "FAKETIME*"]\n[gridmanager]\nretry_max = "2s"\n');
+      agent.site('there', { url: sshd.url, batch: 'fork' });
+      await agent.ok('up');
+    }, 120_000);
+    afterAll(async () => {
+      await agent.end();
+      await sshd.stop();
+    });
+
+    it('runs each job once, at a site and in the pool, and takes new ones at once', async () => {
+      agent.file('ledger', '');
+      const submit = (name: string, where: string) =>
+        agent.submit(
+          `${where}\nexecutable = /bin/sh\ntransfer_executable = false\nrequest_memory = 20M\nlog = ${name}.log\n` +
+            `arguments = "-c 'echo ${name} >>${agent.work}/ledger; while [ ! -e ${agent.work}/go ]; do sleep 0.2; done'"\nqueue\n`,
+        );
+      const site = await submit('site', 'universe = grid\ngrid_resource = batch fork there');
+      const pool = await submit('pool', 'universe = vanilla');
+      await agent.ok('wait', '--until', 'start', '--timeout', '90', String(site), String(pool));
+      const [before = {}] = await agent.ads(site);
+      expect(Math.abs(Number(before['QDate']) - Date.now() / 1000 - seconds)).toBeLessThan(300);
+      set(0);
+      await sleep(AFTER_MS);
+      const more = await submit('more', 'universe = grid\ngrid_resource = batch fork there');
+      await agent.ok('wait', '--until', 'start', '--timeout', '90', String(more));
+      agent.file('go', '');
+      await agent.ok('wait', '--no-outcome', '--timeout', '120', ...[site, pool, more].map(String));
+      expect(agent.read('ledger').trim().split('\n').toSorted()).toEqual(['more', 'pool', 'site']);
+      for (const cluster of [site, pool, more]) {
+        const [ad = {}] = await agent.ads(cluster);
+        expect(ad).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
+        expect(Number(ad['RemoteWallClockTime'])).toBeGreaterThanOrEqual(0);
+      }
+      for (const name of ['site', 'pool', 'more']) expect(agent.read(`${name}.log`).match(/^005 /gm)).toHaveLength(1);
+    }, 400_000);
+  },
+);

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 
 const mounted =
@@ -82,4 +84,68 @@ describe.runIf(mounted)('a full disk', () => {
     for (let cluster = 2; cluster <= acknowledged; cluster++) await wait(cluster);
     expect(ledger()).toBe(acknowledged);
   }, 240_000);
+
+  /** Long enough for several tries at each step. */
+  const LONG_MS = 15_000;
+  const why = async (cluster: number) => agent.ok('why', String(cluster));
+
+  it.skipIf(!SLOW)(
+    'under the results on their way home: they stay at the site, it is said, and come when there is space',
+    async () => {
+      agent = new TestAgent();
+      agent.config('[gridmanager]\nretry_max = "2s"\n');
+      agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${agent.dir}/near"\n` });
+      agent.file('ledger', '');
+      await agent.ok('up');
+      const spool = disk(join(agent.home, 'state/spool'), '2m');
+      const large = 'dd if=/dev/urandom of=large bs=100k count=4 2>dd; cksum <large >sum';
+      const cluster = await job(`while [ ! -e ${agent.work}/go ]; do sleep 0.2; done; ${large}`, [
+        'transfer_output_files = large, sum',
+        'output = out',
+      ]);
+      await until('it to run', async () => (await agent.ads(cluster))[0]?.['JobStatus'] === 2 || undefined);
+      fill(join(spool, 'fat'));
+      writeFileSync(join(agent.work, 'go'), '');
+      await until('that to be said', async () => /no space left/i.test(await why(cluster)) || undefined);
+      await sleep(LONG_MS);
+      expect((await agent.ads(cluster))[0]?.['JobStatus']).not.toBe(5);
+      expect(existsSync(join(agent.work, 'large'))).toBe(false);
+      // Jobs without results go on meanwhile.
+      await wait(await job('exit 0', ['transfer_output_files = ""']));
+      rmSync(join(spool, 'fat'));
+      await wait(cluster);
+      const sum = spawnSync('sh', ['-c', 'cksum <large'], { cwd: agent.work, encoding: 'utf8' }).stdout;
+      expect(agent.read('sum')).toBe(sum);
+      expect(ledger()).toBe(2);
+    },
+    300_000,
+  );
+
+  it.skipIf(!SLOW)(
+    'at a site, by others: what runs there ends as it ends, what is to go there waits, and it is said',
+    async () => {
+      agent = new TestAgent();
+      agent.config('[gridmanager]\nretry_max = "2s"\n');
+      const scratch = disk(join(agent.dir, 'scratch'), '6m');
+      agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${scratch}"\n` });
+      agent.file('ledger', '');
+      agent.file('input', 'x'.repeat(300_000));
+      const first = await job(`while [ ! -e ${agent.work}/go ]; do sleep 0.2; done; exit 7`);
+      await until('it to run', async () => (await agent.ads(first))[0]?.['JobStatus'] === 2 || undefined);
+      fill(join(scratch, 'fat'));
+      const next = await job('wc -c <input', ['transfer_input_files = input', 'output = counted']);
+      await until('that to be said', async () => /no space left|disk.*full/i.test(await why(next)) || undefined);
+      writeFileSync(join(agent.work, 'go'), '');
+      await sleep(LONG_MS);
+      expect((await agent.ads(next))[0]?.['JobStatus']).not.toBe(4);
+      rmSync(join(scratch, 'fat'));
+      await wait(first);
+      await wait(next);
+      expect((await agent.ads(first))[0]).toMatchObject({ JobStatus: 4, ExitCode: 7, NumJobStarts: 1 });
+      expect((await agent.ads(next))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
+      expect(agent.read('counted').trim()).toBe('300000');
+      expect(ledger()).toBe(2);
+    },
+    300_000,
+  );
 });

@@ -17,6 +17,7 @@ const example = new Map(
 );
 /** Tells each rank's node before it becomes the program. Both launchers and four nodes are on one host. */
 const ON_ITS_NODE = `sh -c 'echo "on $SLURMD_NODENAME"; exec ./ring'`;
+/** Ranks of two nodes must not think that they share memory, although they do. */
 const OPEN_MPI = 'OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl=tcp,self';
 
 describe.skipIf(skipWithoutSlurm())('MPI over a real Slurm with four nodes', { timeout: 120_000 }, () => {
@@ -73,7 +74,7 @@ describe.skipIf(skipWithoutSlurm())('MPI over a real Slurm with four nodes', { t
   });
 
   it.skipIf(!SLOW)('runs the example with Open MPI and srun, by PMIx', async () => {
-    const { ad, said } = await ring('openmpi', `#!/bin/sh\nexec srun --mpi=pmix ${ON_ITS_NODE}\n`);
+    const { ad, said } = await ring('openmpi', `#!/bin/sh\nexport ${OPEN_MPI}\nexec srun --mpi=pmix ${ON_ITS_NODE}\n`);
     expect(ad, agent.read('ring.err')).toMatchObject({ JobStatus: 4, ExitCode: 0 });
     const nodes = ['n1', 'n2', 'n3', 'n4'].flatMap((node) => [`on ${node}`, `on ${node}`]);
     expect(said.trim().split('\n').sort()).toEqual(['8 ranks, sum 28', ...nodes]);

@@ -91,5 +91,23 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
       await fresh.ok('wait', '--no-outcome', '--timeout', '90', String(next));
       expect(fresh.read('next.0.out')).toBe('job 0\n');
     });
+
+    it('with a backup: its pilots come home to the restored pool, and each job on them ends once', async () => {
+      const lost = agent();
+      const { pool, site } = await busy(lost);
+      const file = join(lost.dir, 'backup');
+      await lost.ok('backup', file);
+      die(lost);
+      rmSync(join(lost.home, 'state'), { recursive: true });
+
+      const fresh = agent();
+      await fresh.ok('restore', file);
+      await fresh.untilHome(2);
+      lost.file('go', '');
+      await fresh.ok('wait', '--no-outcome', '--timeout', '120', String(pool), String(site));
+      expect(lost.ledger('ledger')).toEqual(['pool', 'pool', 'site']);
+      expect(lost.read('site.0.out')).toBe('site\n');
+      for (const proc of [0, 1]) expect(lost.read(`pool.${proc}.out`)).toBe('pool\n');
+    });
   },
 );

@@ -16,19 +16,25 @@ it.each([
   expect(isOlder(one, other)).toBe(older);
 });
 
+/** The same program, installed elsewhere as another version; `change` gets its files before it is used. */
+function installedAs(version: string | undefined, change: (dist: string) => void = () => undefined): string {
+  const installed = mkdtempSync('/tmp/gup-');
+  const dist = dirname(dirname(CLI));
+  cpSync(dist, join(installed, 'dist'), { recursive: true });
+  const about = JSON.parse(readFileSync(join(dist, '../package.json'), 'utf8')) as { readonly version: string };
+  writeFileSync(join(installed, 'package.json'), JSON.stringify({ ...about, version: version ?? about.version }));
+  symlinkSync(join(dist, '../node_modules'), join(installed, 'node_modules'));
+  change(join(installed, 'dist'));
+  return installed;
+}
+
 describe.skipIf(!SLOW)('an upgrade while the older version runs', () => {
   let agent: TestAgent;
   let newer: TestAgent;
   let installed: string;
   beforeAll(() => {
     agent = new TestAgent();
-    // The same program, installed elsewhere as another version.
-    installed = mkdtempSync('/tmp/gup-');
-    const dist = dirname(dirname(CLI));
-    cpSync(dist, join(installed, 'dist'), { recursive: true });
-    const about = JSON.parse(readFileSync(join(dist, '../package.json'), 'utf8')) as object;
-    writeFileSync(join(installed, 'package.json'), JSON.stringify({ ...about, version: '9.8.7' }));
-    symlinkSync(join(dist, '../node_modules'), join(installed, 'node_modules'));
+    installed = installedAs('9.8.7');
     newer = new TestAgent(agent.env, join(installed, 'dist/bin/gryphus.js'));
   });
   afterAll(async () => {
@@ -70,4 +76,70 @@ describe.skipIf(!SLOW)('an upgrade while the older version runs', () => {
     expect(await agent.ok('run', '--', 'echo', 'still')).toBe('still\n');
     expect(await versions(agent)).toBe('9.8.7');
   }, 180_000);
+});
+
+/** Makes an installation speak version 7 of the protocol of the central manager's clients. */
+function speakSeven(dist: string): void {
+  const replace = (file: string, from: RegExp, to: string): void => {
+    const path = join(dist, file);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toMatch(from);
+    writeFileSync(path, text.replace(from, to));
+  };
+  // What daemons read, and what is bundled for commands.
+  replace('pool/wire/client-wire.js', /CLIENT_WIRE_VERSION = \d+/, 'CLIENT_WIRE_VERSION = 7');
+  const bundle = readFileSync(join(dist, 'cli/bundle.js'), 'utf8');
+  const [, name = ''] = /t:"open",client:[\w$]+,map:[\w$]+,version:([\w$]+)\}/.exec(bundle) ?? [];
+  replace('cli/bundle.js', new RegExp(`\\b${name.replaceAll('$', '\\$')}=\\d+\\b`), `${name}=7`);
+}
+
+describe.skipIf(!SLOW)("commands whose protocol is not that of the pool's central manager", () => {
+  let agent: TestAgent;
+  let other: TestAgent;
+  let installed: string;
+  beforeAll(() => {
+    installed = installedAs(undefined, speakSeven);
+    agent = new TestAgent();
+    other = new TestAgent(agent.env, join(installed, 'dist/bin/gryphus.js'));
+  });
+  afterAll(async () => {
+    await agent.end();
+    await removeTree(other.dir);
+    await removeTree(installed);
+  });
+
+  it.each([
+    [
+      'a newer command',
+      () => [agent, other] as const,
+      "speaks version 1 of its clients' protocol, not 7; replace it: gryphus down, then gryphus up",
+    ],
+    [
+      'an older command',
+      () => [other, agent] as const,
+      "speaks version 7 of its clients' protocol, not 1; use the gryphus that started it",
+    ],
+  ])(
+    '%s says so and changes nothing, and jobs are submitted and run',
+    async (name, who, said) => {
+      const [theirs, ours] = who();
+      const go = join(agent.work, name);
+      const job = `executable = /bin/sh\ntransfer_executable = false\narguments = "-c 'while [ ! -e ''${go}'' ]; do sleep 0.1; done'"\nrequest_memory = 20M\nqueue\n`;
+      const running = await theirs.submit(job);
+      await theirs.ok('wait', '--until', 'start', '--timeout', '60', String(running));
+      const asks = await ours.run(['map', 'echo'], { input: 'a\n' });
+      expect(asks.stderr).toContain(said);
+      expect(asks.code).not.toBe(0);
+      const more = await ours.submit(job);
+      writeFileSync(go, '');
+      await ours.ok('wait', '--no-outcome', '--timeout', '60', String(running), String(more));
+      for (const cluster of [running, more])
+        expect((await ours.ads(cluster))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
+      // As it says.
+      await theirs.ok('down');
+      expect((await ours.run(['map', 'echo'], { input: 'a\n' })).stdout).toContain('a');
+      await ours.ok('down');
+    },
+    180_000,
+  );
 });

@@ -52,7 +52,7 @@ describe.skipIf(!SLOW || codesMissing() !== undefined)('the page and a site that
     await dialog.getByText('The connection is open.').waitFor();
     await dialog.getByRole('button', { name: 'Close' }).click();
     await agent.ok('wait', String(cluster), '--timeout', '60');
-    await row.getByText('up', { exact: true }).waitFor();
+    await row.getByText(/^\S up$/).waitFor();
     expect(sshd.log()).toContain('Postponed keyboard-interactive');
   });
 

@@ -74,6 +74,7 @@ export class CentralManagerClients {
             channel.send({
               t: 'denied',
               message: `it speaks version ${CLIENT_WIRE_VERSION} of its clients' protocol, not ${version}`,
+              version: CLIENT_WIRE_VERSION,
             });
             return channel.close('another version');
           }

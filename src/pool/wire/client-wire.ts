@@ -212,8 +212,8 @@ const toClient = z.discriminatedUnion('t', [
   shellOver,
   message('tops', { id, runs: z.array(runningNow) }),
   message('failed', { id, message: text }),
-  /** The connection is refused, and ends. */
-  message('denied', { message: text }),
+  /** The connection is refused, and ends. `version`: of the central manager's protocol. */
+  message('denied', { message: text, version: maybe(count) }),
   /** A running job's request to its home, with its bytes: answered by `home-answer` with the same number. */
   message('home', { call: count, key, request: homeRequest }),
 ]);
