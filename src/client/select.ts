@@ -31,14 +31,14 @@ export async function* selectJobs(
 export async function* selectChunks(
   queue: Queue,
   selections: Selections,
-  { limit, looked }: Pick<QueryRequest, 'limit' | 'looked'> = {},
+  { limit, looked, states }: Pick<QueryRequest, 'limit' | 'looked' | 'states'> = {},
 ): AsyncIterable<readonly JobRecord[]> {
   let left = limit ?? Number.POSITIVE_INFINITY;
   const wishes = wishesOf(selections);
   const seen = new IdSet();
   for (const wish of wishes) {
     if (left <= 0) return;
-    for await (const jobs of queue.queryChunks({ ...wish, ...(looked && { looked }) })) {
+    for await (const jobs of queue.queryChunks({ ...wish, ...(states && { states }), ...(looked && { looked }) })) {
       const fresh = wishes.length > 1 ? jobs.filter(({ id }) => seen.add(id)) : jobs;
       const some = fresh.slice(0, left);
       if (some.length > 0) yield some;

@@ -1,9 +1,9 @@
 import type * as z from 'zod';
 import type { CredentialStatus, DaemonStatus, SiteStatus } from '../index.ts';
-import { LIFE } from '../job/life.ts';
+import { LIFE, type State } from '../job/life.ts';
 import { counted, spanText } from '../util/plain-text.ts';
 import { nameOf } from './job-table.ts';
-import type { Row } from './row.ts';
+import { type Row, ROW_ATTRIBUTES, rowOf } from './row.ts';
 import type { NEED, OVERVIEW } from './schemas.ts';
 import type { Web } from './web.ts';
 
@@ -11,6 +11,10 @@ type Need = z.infer<typeof NEED>;
 
 /** A credential is told of when it ends within this time; seconds. */
 const SOON = 24 * 3600;
+/** How many held jobs' reasons are read, and how long that is good; milliseconds. */
+const MOST_HELD = 5000;
+const HELD_MS = 2000;
+const HELD = (Object.keys(LIFE) as State[]).filter((state) => LIFE[state].shows === 'held');
 const NAMED = 5;
 const GROUPS = 20;
 
@@ -46,8 +50,10 @@ export async function overview(web: Web): Promise<z.infer<typeof OVERVIEW>> {
 /** What needs a person and takes a look at the jobs: held ones by reason, credentials that end. */
 export async function needs(web: Web): Promise<Need[]> {
   const { held } = await web.gryphus.totals();
-  const rows = held === 0 ? [] : await web.table.matching('state:held');
+  const rows = held === 0 ? [] : await web.recent.get('held', HELD_MS, () => heldRows(web));
   const found = heldGroups(rows);
+  if (held > rows.length && rows.length === MOST_HELD)
+    found.push({ what: 'held', text: 'More held jobs, whose reasons were not looked at.', count: held - rows.length });
   for (const { name, what, state, left, renews, problem } of await credentialsOf(web)) {
     if (what === 'log-in') continue;
     if (state === 'ended' || state === 'unusable')
@@ -60,6 +66,13 @@ export async function needs(web: Web): Promise<Need[]> {
       found.push({ what: 'credential', name, text: `It ends in ${spanText(left)}.` });
   }
   return found;
+}
+
+async function heldRows({ gryphus }: Web): Promise<Row[]> {
+  const rows: Row[] = [];
+  for await (const jobs of gryphus.queryChunks({ states: HELD, attributes: ROW_ATTRIBUTES, limit: MOST_HELD }))
+    rows.push(...jobs.map(rowOf));
+  return rows;
 }
 
 /** Held jobs whose reasons differ only in numbers count together. */
