@@ -46,6 +46,8 @@ function useRoute(): readonly string[] {
   useEffect(() => {
     const change = () => setRoute(parse());
     window.addEventListener('hashchange', change);
+    // The address may have changed since the first picture was made.
+    change();
     return () => window.removeEventListener('hashchange', change);
   }, []);
   return route;
