@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { GlideinAgent } from '../glidein/ground.ts';
 import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
+import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { SLOW } from '../slow.ts';
 import { until } from './agent.ts';
 import { kill, processesOf } from './kill.ts';
@@ -18,6 +19,7 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
   { timeout: 600_000 },
   () => {
     let slurm: Slurm;
+    let sshd: Sshd | undefined;
     let agents: GlideinAgent[] = [];
     beforeEach(async () => {
       slurm = await startSlurm({ nodes: 2, cpus: 4 });
@@ -26,16 +28,18 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
       for (const one of agents) await one.end();
       agents = [];
       await slurm?.stop();
+      await sshd?.stop();
+      sshd = undefined;
     });
 
     /** All know the site's directory, and write in the first one's. */
     function agent(): GlideinAgent {
-      const made = new GlideinAgent();
+      const made = new GlideinAgent(sshd ? { HOME: sshd.clientHome } : {});
       agents.push(made);
       made.configure();
       const [first = made] = agents;
       made.site('slurm', {
-        url: 'local',
+        url: sshd?.url ?? 'local',
         batch: 'slurm',
         prelude: `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`,
         more: `scratch = "${first.dir}/slurm"\n[limits]\npoll_min = "1s"\n`,
@@ -92,7 +96,8 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
       expect(fresh.read('next.0.out')).toBe('job 0\n');
     });
 
-    it('with a backup: its pilots come home to the restored pool, and each job on them ends once', async () => {
+    it('with a backup: its pilots come home to the restored pool, whose jobs are held, and run on them when released', async () => {
+      sshd = await startSshd();
       const lost = agent();
       const { pool, site } = await busy(lost);
       const file = join(lost.dir, 'backup');
@@ -101,13 +106,18 @@ describe.skipIf(!SLOW || skipWithoutSlurm())(
       rmSync(join(lost.home, 'state'), { recursive: true });
 
       const fresh = agent();
-      await fresh.ok('restore', file);
+      // Nothing remembers what the pool did since the backup.
+      expect(await fresh.ok('restore', file)).toContain('2 jobs may have run since');
       await fresh.untilHome(2);
+      expect(running()).toBe(3);
       lost.file('go', '');
-      await fresh.ok('wait', '--no-outcome', '--timeout', '120', String(pool), String(site));
-      expect(lost.ledger('ledger')).toEqual(['pool', 'pool', 'site']);
+      await fresh.ok('wait', '--no-outcome', '--timeout', '120', String(site));
       expect(lost.read('site.0.out')).toBe('site\n');
+      await fresh.ok('release', String(pool));
+      await fresh.ok('wait', '--no-outcome', '--timeout', '120', String(pool));
       for (const proc of [0, 1]) expect(lost.read(`pool.${proc}.out`)).toBe('pool\n');
+      expect(lost.ledger('ledger').filter((line) => line === 'site')).toEqual(['site']);
+      expect(running()).toBe(2);
     });
   },
 );
