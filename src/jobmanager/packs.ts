@@ -21,6 +21,8 @@ const MOST_HERE = 1 << 30;
 /** How many packs are remembered that are not on this disk. */
 const REMEMBERED = 16;
 const PIECE = 1 << 20;
+/** What a file takes in a pack besides its bytes, about. */
+const HEADERS = 1024;
 /** Files between two turns of other work of this process. */
 const TURN = 100;
 
@@ -107,7 +109,10 @@ export class Packs {
   async #write(files: readonly Small[]): Promise<Blob> {
     await (this.#begun ??= this.#clear());
     await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-    await keepFloor(this.#directory, MOST);
+    await keepFloor(
+      this.#directory,
+      files.reduce((sum, { file }) => sum + file.blob.bytes + HEADERS, 0),
+    );
     const waiting = join(this.#directory, `new.${this.#next++}`);
     const hash = createHash('sha256');
     let bytes = 0;

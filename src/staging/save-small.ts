@@ -18,8 +18,13 @@ export class SmallSaver {
     await this.makeParents(into, path);
     this.#unchecked += bytes.length;
     if (this.#unchecked > CHECK_BYTES) {
-      await keepFloor(into, bytes.length + CHECK_BYTES);
-      this.#unchecked = 0;
+      const spacious = await keepFloor(into, bytes.length + CHECK_BYTES).then(
+        () => true,
+        () => false,
+      );
+      if (spacious) this.#unchecked = 0;
+      // On a small or almost full disk, each file counts.
+      else await keepFloor(into, bytes.length);
     }
     const local = isOnLocalDisk(into);
     if (typeof local === 'boolean' ? local : await local) writeHere(path, bytes);

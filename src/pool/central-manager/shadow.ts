@@ -239,7 +239,7 @@ async function pull(
     for await (const bytes of pieces((at, most) => read(resultTransfer, source, at, most), begin, all)) {
       unchecked += bytes.length;
       if (unchecked > CHECK_BYTES) {
-        await keepFloor(dirname(path), CHECK_BYTES);
+        await keepFloor(dirname(path), Math.min(CHECK_BYTES, all - offset));
         unchecked = 0;
       }
       if (offset + bytes.length > all) throw lie(attempt, `sent more of ${source} than it announced`);
