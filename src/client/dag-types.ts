@@ -41,7 +41,7 @@ export interface DagStatus {
   readonly exitCode?: number;
   /** The rescue file from which it continues; absent if it started afresh, and once it has ended. */
   readonly continuesFrom?: string;
-  /** The newest rescue file beside it, from which the next submission would continue. */
+  /** Once it has ended, but not well: the newest rescue file beside it, from which the next submission continues. */
   readonly rescue?: string;
   /** Absent until the manager starts, and if the DAG could not be read. */
   readonly progress?: DagProgress;

@@ -130,16 +130,18 @@ export class DagClient {
   #statusOf({ order, ...dag }: Found): DagStatus {
     // Read the journal first: the record of the end is on disk before the journal is deleted.
     const replayed = this.#replay({ ...dag, order });
-    const progress = replayed?.progress();
     const end = new JournalPlace(this.#paths, dag.cluster).ended();
-    const rescue = newestRescue(dag);
-    const known = { ...dag, ...(rescue === undefined ? {} : { rescue }) };
-    if (end !== undefined) {
-      return { ...known, exitCode: end.exitCode, ...(end.progress === undefined ? {} : { progress: end.progress }) };
-    }
-    if (replayed === undefined || progress === undefined) return known;
-    const { rescueFile } = replayed;
-    return { ...known, ...(rescueFile === undefined ? {} : { continuesFrom: rescueFile }), progress };
+    const progress = end === undefined ? replayed?.progress() : end.progress;
+    const over = end !== undefined || dag.manager === 'gone' || isEnd(dag.manager);
+    const rescue = over && end?.exitCode !== 0 ? newestRescue(dag) : undefined;
+    const continuesFrom = over ? undefined : replayed?.rescueFile;
+    return {
+      ...dag,
+      ...(end === undefined ? {} : { exitCode: end.exitCode }),
+      ...(continuesFrom === undefined ? {} : { continuesFrom }),
+      ...(rescue === undefined ? {} : { rescue }),
+      ...(progress === undefined ? {} : { progress }),
+    };
   }
 
   #replay({ cluster, order, directory }: Found): ReturnType<typeof replayDag> {

@@ -43,6 +43,7 @@ import type {
   LeftSite,
   OpenOptions,
   QueryRequest,
+  QueueRequest,
   SeenJobView,
   Selection,
   Selections,
@@ -158,12 +159,12 @@ export class Gryphus {
   }
 
   /** Jobs in the queue, in the order of their ids. */
-  async *query(request: QueryRequest = {}): AsyncGenerator<JobView> {
+  async *query(request: QueueRequest = {}): AsyncGenerator<JobView> {
     for await (const jobs of this.queryChunks(request)) yield* jobs;
   }
 
   /** The same in chunks, for long lists. */
-  async *queryChunks(request: QueryRequest = {}): AsyncGenerator<readonly JobView[]> {
+  async *queryChunks(request: QueueRequest = {}): AsyncGenerator<readonly JobView[]> {
     for await (const jobs of selectChunks(this.#queue, request, request)) yield viewsOf(jobs, request);
   }
 

@@ -2,7 +2,7 @@ import { IdSet } from '../job/id-set.ts';
 import type { Attrs } from '../job/attrs.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { JobRecord, LookWish, Queue, Sighting } from '../queue/api.ts';
-import type { JobView, QueryRequest, SeenJobView, Selection, Selections } from './types.ts';
+import type { JobView, QueryRequest, QueueRequest, SeenJobView, Selection, Selections } from './types.ts';
 
 /** Converts a selection to a query; a constraint that does not parse is refused with line and column. */
 export function wishOf({ ids, clusters, owner, constraint }: Selection): LookWish {
@@ -31,7 +31,7 @@ export async function* selectJobs(
 export async function* selectChunks(
   queue: Queue,
   selections: Selections,
-  { limit, looked, states }: Pick<QueryRequest, 'limit' | 'looked' | 'states'> = {},
+  { limit, looked, states }: Pick<QueueRequest, 'limit' | 'looked' | 'states'> = {},
 ): AsyncIterable<readonly JobRecord[]> {
   let left = limit ?? Number.POSITIVE_INFINITY;
   const wishes = wishesOf(selections);

@@ -56,11 +56,15 @@ export interface Selections extends Selection {
 export interface QueryRequest extends Selections {
   /** Only these attributes (faster). */
   readonly attributes?: readonly string[];
-  /** Only jobs in the queue that are in one of these states: found without a look at the others. */
-  readonly states?: readonly State[];
   readonly limit?: number;
   /** Called with the number of jobs that were looked at since the last call, for showing progress. */
   readonly looked?: ((jobs: number) => void) | undefined;
+}
+
+/** Which jobs in the queue. */
+export interface QueueRequest extends QueryRequest {
+  /** Only those in one of these states, found without a look at the others. */
+  readonly states?: readonly State[];
 }
 
 /** The jobs of one submit, counted. */

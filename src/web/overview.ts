@@ -53,7 +53,7 @@ export async function needs(web: Web): Promise<Need[]> {
   const rows = held === 0 ? [] : await web.recent.get('held', HELD_MS, () => heldRows(web));
   const found = heldGroups(rows);
   if (held > rows.length && rows.length === MOST_HELD)
-    found.push({ what: 'held', text: 'More held jobs, whose reasons were not looked at.', count: held - rows.length });
+    found.push({ what: 'held', text: 'More held jobs; their reasons were not read.', count: held - rows.length });
   for (const { name, what, state, left, renews, problem } of await credentialsOf(web)) {
     if (what === 'log-in') continue;
     if (state === 'ended' || state === 'unusable')

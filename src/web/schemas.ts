@@ -267,7 +267,9 @@ export const DAG = z.object({
   submitted: seconds,
   exitCode: z.number().optional(),
   continuesFrom: text.optional().meta({ description: 'The rescue file from which it continues.' }),
-  rescue: text.optional().meta({ description: 'The newest rescue file: a new submission would continue from it.' }),
+  rescue: text
+    .optional()
+    .meta({ description: 'After a bad end: the newest rescue file, from which a new submission continues.' }),
   progress: z
     .object({
       total: count,

@@ -1,5 +1,6 @@
-import { chmodSync, existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeGridCa } from '../sites/grid-ca.ts';
@@ -10,6 +11,22 @@ import { TestAgent } from './agent.ts';
 const FAKETIME = '/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1';
 if (!existsSync(FAKETIME)) process.stderr.write('Tests with another clock are left out: faketime is not installed.\n');
 
+/** An agent with another clock, as these variables say, and a site with the right one. Sleeps last as long as requested. */
+function agentWithClock(sshd: Sshd, env: NodeJS.ProcessEnv, settings = ''): TestAgent {
+  const agent = new TestAgent({
+    HOME: sshd.clientHome,
+    LD_PRELOAD: FAKETIME,
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+    ...env,
+  });
+  const redis = join(agent.dir, 'redis-server');
+  writeFileSync(redis, '#!/bin/sh\nunset LD_PRELOAD\nexec redis-server "$@"\n', { mode: 0o755 });
+  agent.env['GRYPHUS_REDIS_SERVER'] = redis;
+  agent.config(`[daemons]\nenvironment = ["LD_PRELOAD", "FAKETIME*"]\n${settings}`);
+  agent.site('there', { url: sshd.url, batch: 'fork' });
+  return agent;
+}
+
 /** Minutes by which the agent's clock is off; the site's clock is right. */
 describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose clock is %i minutes off', (minutes) => {
   const ca = makeGridCa();
@@ -18,20 +35,11 @@ describe.skipIf(!existsSync(FAKETIME)).each(some([4, -4], 2))('an agent whose cl
 
   beforeAll(async () => {
     sshd = await startSshd();
-    agent = new TestAgent({
-      HOME: sshd.clientHome,
+    agent = agentWithClock(sshd, {
       X509_CERT_DIR: ca.trust,
       X509_USER_PROXY: undefined,
-      LD_PRELOAD: FAKETIME,
       FAKETIME: `${minutes > 0 ? '+' : ''}${minutes * 60}`,
-      // Sleeps last as long as requested.
-      FAKETIME_DONT_FAKE_MONOTONIC: '1',
     });
-    const redis = join(agent.dir, 'redis-server');
-    writeFileSync(redis, '#!/bin/sh\nunset LD_PRELOAD FAKETIME\nexec redis-server "$@"\n', { mode: 0o755 });
-    agent.env['GRYPHUS_REDIS_SERVER'] = redis;
-    agent.config('[daemons]\nenvironment = ["LD_PRELOAD", "FAKETIME*"]\n');
-    agent.site('there', { url: sshd.url, batch: 'fork' });
     await agent.ok('up');
   }, 120_000);
   afterAll(async () => {
@@ -88,24 +96,19 @@ describe.skipIf(!SLOW || !existsSync(FAKETIME)).each([86_400, -86_400])(
 
     beforeAll(async () => {
       sshd = await startSshd();
-      agent = new TestAgent({
-        HOME: sshd.clientHome,
-        LD_PRELOAD: FAKETIME,
-        FAKETIME_NO_CACHE: '1',
-        FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      });
-      clock = join(agent.dir, 'clock');
-      agent.env['FAKETIME_TIMESTAMP_FILE'] = clock;
+      const dir = mkdtempSync(join(tmpdir(), 'gryphus-clock-'));
+      clock = join(dir, 'clock');
       set(seconds);
-      const redis = join(agent.dir, 'redis-server');
-      writeFileSync(redis, '#!/bin/sh\nunset LD_PRELOAD\nexec redis-server "$@"\n', { mode: 0o755 });
-      agent.env['GRYPHUS_REDIS_SERVER'] = redis;
-      agent.config('[daemons]\nenvironment = ["LD_PRELOAD", "FAKETIME*"]\n[gridmanager]\nretry_max = "2s"\n');
-      agent.site('there', { url: sshd.url, batch: 'fork' });
+      agent = agentWithClock(
+        sshd,
+        { FAKETIME_NO_CACHE: '1', FAKETIME_TIMESTAMP_FILE: clock },
+        '[gridmanager]\nretry_max = "2s"\n',
+      );
       await agent.ok('up');
     }, 120_000);
     afterAll(async () => {
       await agent.end();
+      rmSync(dirname(clock), { recursive: true });
       await sshd.stop();
     });
 

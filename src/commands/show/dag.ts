@@ -60,13 +60,12 @@ function stateOf({ manager, exitCode, progress }: DagStatus): string {
 /** One DAG: its progress, what it waits for, what failed. */
 export function dagLines(dag: DagStatus, bar: (fraction: number) => string, width: Width): string[] {
   const { progress: p } = dag;
-  const lines: string[] = [
+  const lines = [
     `DAG ${dag.cluster} (${dag.files.join(' ')}) in ${dag.directory}: ${stateOf(dag)}`,
     `Batch name: ${dag.batchName}; submitted ${longDate(dag.submitted * 1000)}`,
   ];
   if (dag.continuesFrom !== undefined) lines.push(`Continues from ${dag.continuesFrom}.`);
-  if (dag.rescue !== undefined && (dag.exitCode ?? 0) !== 0)
-    lines.push(`Submitted again, it continues from ${dag.rescue}.`);
+  if (dag.rescue !== undefined) lines.push(`Submitted again, it continues from ${dag.rescue}.`);
   if (p === undefined)
     return [...lines, dag.manager === 'gone' ? '' : 'Its manager has not started yet.'].filter(Boolean);
   const heads = [' DONE', ' PRE', ' RUN', ' POST', ' READY', ' WAIT', ' FAILED', ' FUTILE', ' HELD', ' TOTAL'];

@@ -99,7 +99,7 @@ export function DagView({ cluster }: { readonly cluster: string }) {
           It continues from <Text of={dag.data.continuesFrom} />.
         </p>
       )}
-      {dag.data.rescue !== undefined && over && (
+      {dag.data.rescue !== undefined && (
         <p class="line">
           Submitted again, it continues from <Text of={dag.data.rescue} />.
         </p>
