@@ -1,6 +1,6 @@
 // Compiles src/ to dist/ and copies what is not TypeScript: the site's shell programs and the queue's Lua. The
-// command line is bundled into dist/cli/, because loading hundreds of small modules takes longer than most commands do. The
-// new dist/ replaces the old one only when it is complete.
+// command line is bundled into dist/cli/ and the daemons into dist/daemons/, because loading hundreds of small modules takes
+// longer than most commands do, and most of a daemon's start. The new dist/ replaces the old one only when it is complete.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -25,7 +25,7 @@ import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
 import { buildHelper, buildRemoteIo } from './native.mjs';
 import { noticesOf } from './notices.mjs';
-import { englishOnly, externals, vendor, onlyWhatRuns } from './vendor.mjs';
+import { asVendored, englishOnly, externals, vendor, onlyWhatRuns } from './vendor.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 /** The output directory: another one inside the checkout may be named. */
@@ -35,6 +35,23 @@ const old = join(root, `dist.${process.pid}.old`);
 /** What is bundled, as in esbuild's metafile. */
 const bundled = {};
 const ASSETS = ['.sh', '.lua', '.awk', '.py', '.mjs'];
+
+/** The daemons' programs: the file that starts each. */
+const DAEMONS = {
+  scheduler: 'scheduler/main.js',
+  'log-writer': 'scheduler/user-logs/writer-main.js',
+  gridmanager: 'gridmanager/main.js',
+  'central-manager': 'pool/central-manager/central-manager-main.js',
+  port: 'pool/port-main.js',
+  flock: 'flock/main.js',
+  'dag-manager': 'dag/dag-manager.js',
+};
+/** What they load only when they need it, which is always or often. */
+const LOADED_LATER = {
+  scheduler: ['queue/open.js', 'queue/redis-server.js'],
+  gridmanager: ['queue/open.js', 'queue/work.js', 'transport/ssh.js', 'transport/local.js'],
+  'dag-manager': ['queue/open.js'],
+};
 
 /** What a listing command loads and compiles, without an agent. */
 const WARM_UP = `export async function warmUp() {
@@ -77,7 +94,7 @@ async function make() {
   await bundleSent('io-proxy', 'io-proxy/io-proxy-main.ts');
   Object.assign(bundled, await vendor(fresh, root));
   writeFileSync(join(fresh, 'NOTICES.txt'), noticesOf({ inputs: bundled }, root));
-  if (process.argv.includes('--package')) await onlyWhatRuns(fresh);
+  if (process.argv.includes('--package')) await onlyWhatRuns(fresh, Object.values(DAEMONS));
   buildHelper(root, join(fresh, 'native'));
   buildRemoteIo(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
@@ -127,7 +144,7 @@ async function bundlePage(outdir) {
   for (const file of ['index.html', 'icon.svg']) copyFileSync(join(page, file), join(outdir, file));
 }
 
-/** What the bundles of the command line and the DAG manager have in common. */
+/** What the bundles of the command line and the page's server have in common. */
 function common() {
   return {
     bundle: true,
@@ -148,8 +165,21 @@ function common() {
   };
 }
 
-/** dist/<name>/: this program and everything it loads, in one file that is run from a code cache. */
-async function bundleCached(name, contents) {
+/** The daemons' bundle has a map beside it, for the stack traces in their logs. */
+function ofDaemons() {
+  return {
+    sourcemap: 'external',
+    plugins: [
+      { name: 'own-places', setup: keepOwnPlaces },
+      ...asVendored,
+      lazyRequires('ioredis'),
+      externals(['nodemailer', 'basic-ftp', 'node-forge']),
+    ],
+  };
+}
+
+/** dist/<name>/: this program and everything it loads, in one file that is run from a code cache, one for each of the loaders. */
+async function bundleCached(name, contents, rest = {}, loaders = ['load']) {
   const dir = join(fresh, name);
   const { metafile } = await build({
     ...common(),
@@ -160,6 +190,7 @@ async function bundleCached(name, contents) {
     supported: { 'dynamic-import': false },
     define: { 'import.meta.url': 'ownUrl' },
     banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
+    ...rest,
   });
   // A file of one-byte characters is read faster.
   const text = readFileSync(join(dir, 'bundle.js'), 'utf8');
@@ -168,28 +199,31 @@ async function bundleCached(name, contents) {
   const hash = createHash('sha256').update(ascii).digest('hex').slice(0, 32);
   writeFileSync(join(dir, 'bundle.js'), `${ascii}\n//${hash}`);
   Object.assign(bundled, metafile.inputs);
-  copyFileSync(join(root, 'scripts/cli-loader.cjs'), join(dir, 'load.js'));
+  for (const loader of loaders) copyFileSync(join(root, 'scripts/bundle-loader.cjs'), join(dir, `${loader}.js`));
   writeFileSync(join(dir, 'package.json'), '{ "type": "commonjs" }\n');
 }
 
 /**
- * dist/cli/: the command line; dist/compat-cli/: the commands of other systems; dist/dag-cli/: the DAG manager.
+ * dist/cli/: the command line; dist/compat-cli/: the commands of other systems; dist/daemons/: the daemons, each of which starts from
+ * where its own module was.
  */
 async function bundle() {
   await bundleCached('cli', "export { main } from './commands/main.js'; export * from './commands/registry.js';");
   await bundleCached('compat-cli', `export { main } from './commands/compat/main.js'; ${WARM_UP}`);
-  // There is one process for each DAG and sub-DAG, so its start-up time matters.
-  const dag = await build({
-    ...common(),
-    entryPoints: [{ in: join(fresh, 'dag/main.js'), out: 'dag-manager' }],
-    outdir: join(fresh, 'dag-cli'),
-    splitting: true,
-    format: 'esm',
-    banner: {
-      js: "import { createRequire as nodeRequire } from 'node:module'; const require = nodeRequire(import.meta.url);",
-    },
+  const importing = (file) => `() => import(${JSON.stringify(`./${file}`)})`;
+  const lines = Object.entries(DAEMONS).map(([name, file]) => {
+    const parts = [...importsOf(file), ...(LOADED_LATER[name] ?? [])].map(importing).join(', ');
+    return `${JSON.stringify(name)}: { start: ${importing(file)}, parts: [${parts}] },`;
   });
-  Object.assign(bundled, dag.metafile.inputs);
+  await bundleCached(
+    'daemons',
+    `const daemons = { ${lines.join('\n')} };
+export const start = (name) => daemons[name].start();
+export const warmUp = async (name) => { for (const load of daemons[name].parts) await load(); };`,
+    ofDaemons(),
+    Object.keys(DAEMONS),
+  );
+  for (const [name, file] of Object.entries(DAEMONS)) startFromBundle(name, file);
   // The page's server with its library, which nobody else needs; the API is the one beside it.
   const web = await build({
     ...common(),
@@ -223,6 +257,20 @@ else require('../cli/load.js').main(words);`;
   chmodSync(bin, 0o755);
 }
 
+/** The modules that a program's first one imports, which itself would start it. */
+function importsOf(file) {
+  const text = readFileSync(join(fresh, file), 'utf8');
+  return [...text.matchAll(/ from '(\.[^']+)'/g)].map(([, path]) => join(dirname(file), path));
+}
+
+function startFromBundle(name, file) {
+  const loader = relative(dirname(file), `daemons/${name}.js`);
+  const text = `import { createRequire } from 'node:module';
+createRequire(import.meta.url)(${JSON.stringify(loader)}).start(${JSON.stringify(name)});\n`;
+  writeFileSync(join(fresh, file), text);
+  rmSync(join(fresh, `${file}.map`));
+}
+
 /** The code caches, after commands that load what most commands load. They start no daemon. */
 function warmUp(built) {
   const commands = [
@@ -232,6 +280,8 @@ function warmUp(built) {
   ];
   keepCache(join(built, 'cli/load.js'), `for (const words of ${JSON.stringify(commands)}) await main(words);`);
   keepCache(join(built, 'compat-cli/load.js'), 'await warmUp();');
+  for (const name of Object.keys(DAEMONS))
+    keepCache(join(built, `daemons/${name}.js`), `await warmUp(${JSON.stringify(name)});`);
 }
 
 function keepCache(loader, work) {

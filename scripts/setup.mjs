@@ -95,7 +95,7 @@ function buildIsFresh() {
     'package.json',
     'tsconfig.json',
     'scripts/build.mjs',
-    'scripts/cli-loader.cjs',
+    'scripts/bundle-loader.cjs',
     'scripts/need-node.cjs',
     'scripts/notices.mjs',
   ].map((name) => join(root, name));

@@ -17,16 +17,21 @@ const PACKAGES = {
   ssh2: 'cjs',
 };
 const NAMES = Object.keys(PACKAGES);
+/** Modules inside a package that we import too: their names are in the package's own file. */
+const INSIDE = { ssh2: ['ssh2/lib/protocol/kex.js', 'ssh2/lib/protocol/utils.js'] };
+/** A package or a module inside it: the package. */
+const packageOf = (specifier) => specifier.split('/')[0];
+const specifiersOf = (names) => [...names, ...names.flatMap((name) => INSIDE[name] ?? [])].join('|');
 /** The specifier in an import, an export or an import() of what the compiler wrote. */
-const SPECIFIER = new RegExp(`(\\bfrom |\\bimport\\()(['"])(${NAMES.join('|')})\\2`, 'g');
+const SPECIFIER = new RegExp(`(\\bfrom |\\bimport\\()(['"])(${specifiersOf(NAMES)})\\2`, 'g');
 
 /** In a bundle of `dist/NAME/`: these packages are not bundled but loaded from their own files when they are used. */
 export function externals(names) {
   return {
     name: 'vendored',
     setup: ({ onResolve }) =>
-      onResolve({ filter: new RegExp(`^(${names.join('|')})$`) }, ({ path }) => ({
-        path: `../vendor/${path}.js`,
+      onResolve({ filter: new RegExp(`^(${specifiersOf(names)})$`) }, ({ path }) => ({
+        path: `../vendor/${packageOf(path)}.js`,
         external: true,
       })),
   };
@@ -76,6 +81,9 @@ const bareLua = {
     })),
 };
 
+/** How these packages are bundled, in a file of their own or in one with our programs. */
+export const asVendored = [nativeIsOptional, unused, bareLua, englishOnly];
+
 /** Writes dist/vendor/, and makes the compiled modules import from there. Returns what is in it, as esbuild's metafile does. */
 export async function vendor(dist, root) {
   const dir = join(dist, 'vendor');
@@ -96,7 +104,7 @@ export async function vendor(dist, root) {
       metafile: true,
       define: { 'import.meta.url': 'ownUrl' },
       banner: { js: "const ownUrl = require('node:url').pathToFileURL(__filename).href;" },
-      plugins: [nativeIsOptional, unused, bareLua, apartFrom(name), englishOnly],
+      plugins: [...asVendored, apartFrom(name)],
       ...(await nodeNames(name, kind)),
     });
     Object.assign(inputs, metafile.inputs);
@@ -122,12 +130,16 @@ function vendorTypes(dir, root) {
 }
 
 const entry = (name, kind) =>
-  kind === 'esm' ? `export * from ${JSON.stringify(name)};` : `module.exports = require(${JSON.stringify(name)});`;
+  kind === 'esm'
+    ? `export * from ${JSON.stringify(name)};`
+    : `module.exports = require(${JSON.stringify(name)});
+for (const inside of [${(INSIDE[name] ?? []).map((one) => `require(${JSON.stringify(one)})`)}]) Object.assign(module.exports, inside);`;
 
 /** Dead code, from which Node knows the names of a CommonJS module; esbuild writes its own after an ES module. */
 async function nodeNames(name, kind) {
   if (kind === 'esm') return {};
-  const names = Object.keys(await import(name)).filter((one) => /^[A-Za-z_$][\w$]*$/.test(one) && one !== 'default');
+  const modules = await Promise.all([name, ...(INSIDE[name] ?? [])].map((one) => import(one)));
+  const names = modules.flatMap(Object.keys).filter((one) => /^[A-Za-z_$][\w$]*$/.test(one) && one !== 'default');
   return { footer: { js: `0 && (module.exports = { ${names.join(', ')} });` } };
 }
 
@@ -148,7 +160,7 @@ const ENTRIES = [
   'index.js',
   'cli/bundle.js',
   'compat-cli/bundle.js',
-  'dag-cli/dag-manager.js',
+  'daemons/bundle.js',
   'web-server/web-server.js',
   'batch-script/docs.js',
   'submit/catalogue-docs.js',
@@ -158,7 +170,7 @@ const ENTRIES = [
 const modules = (dist) =>
   readdirSync(dist, { recursive: true, encoding: 'utf8' })
     .filter(
-      (name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|dag-cli|web-server|web-page|bin)\//.test(name),
+      (name) => /\.(js|d\.ts)$/.test(name) && !/^(vendor|cli|compat-cli|daemons|web-server|web-page|bin)\//.test(name),
     )
     .map((name) => join(dist, name));
 
@@ -166,17 +178,20 @@ const modules = (dist) =>
  * For a package: the compiled modules that something loads, without comments and spaces. The others are in a bundle
  * only, or hold nothing but types.
  */
-export async function onlyWhatRuns(dist) {
+export async function onlyWhatRuns(dist, programs) {
   const loaded = new Set();
   const load = (file) => {
     if (loaded.has(file) || !existsSync(file)) return;
     loaded.add(file);
-    for (const [, to] of readFileSync(file, 'utf8').matchAll(/['"`](\.[^'"`]+\.js)['"`]/g))
-      load(join(dirname(file), to));
+    // Where a bundled module was is not loaded.
+    const text = readFileSync(file, 'utf8').replaceAll(/new URL\("[^"]+",ownUrl\)/g, '');
+    for (const [, to] of text.matchAll(/['"`](\.[^'"`]+\.js)['"`]/g)) load(join(dirname(file), to));
   };
-  for (const file of ENTRIES) load(join(dist, file));
+  for (const file of [...ENTRIES, ...programs]) load(join(dist, file));
   for (const file of readdirSync(join(dist, 'commands'), { recursive: true, encoding: 'utf8' }))
     if (file.endsWith('.js')) load(join(dist, 'commands', file));
+  // Work items (src/queue/work.ts) are given and taken by daemons only, whose bundle has BullMQ.
+  rmSync(join(dist, 'vendor/bullmq.js'));
   for (const file of modules(dist).filter((name) => name.endsWith('.js'))) {
     if (!loaded.has(file)) {
       rmSync(file);
@@ -197,7 +212,7 @@ function useVendored(dist) {
     const text = readFileSync(file, 'utf8');
     const up = relative(dirname(file), join(dist, 'vendor')).replaceAll('\\', '/');
     const own = text.replaceAll(SPECIFIER, (_, before, quote, of) => {
-      return `${before}${quote}${up.startsWith('.') ? up : `./${up}`}/${of}.js${quote}`;
+      return `${before}${quote}${up.startsWith('.') ? up : `./${up}`}/${packageOf(of)}.js${quote}`;
     });
     if (own !== text) writeFileSync(file, own);
   }

@@ -88,7 +88,7 @@ const DOORS: Readonly<Record<string, string>> = {
 const LOADED_LATER: Readonly<Record<string, RegExp>> = {
   'gridmanager/main.ts': /^pool\/(host\/places|wire\/(tokens|auth))\.ts$/,
   'jobmanager/client.ts': /^$/,
-  'dag/main.ts': /^$/,
+  'dag/dag-manager.ts': /^$/,
   'client/gryphus.ts': /^pool\/host\/(places|pid-files)\.ts$/,
   'scheduler/main.ts': /^(glidein|pool\/(central-manager-client|port-news|host|wire))/,
 };

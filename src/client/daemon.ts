@@ -68,7 +68,7 @@ async function startOnce(
   const main = fileURLToPath(new URL('../scheduler/main.js', import.meta.url));
   if (!existsSync(main))
     throw new GryphusError('internal', `The Scheduler's program ${main} does not exist: run the build.`);
-  const child = spawn(process.execPath, ['--enable-source-maps', main], {
+  const child = spawn(process.execPath, [main], {
     env: daemonEnvironment(env, settings['daemons.environment']),
     cwd: paths.stateDir,
     detached: true,

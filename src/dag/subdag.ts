@@ -16,7 +16,7 @@ export function managerProgram(): Pick<DescriptionFacts, 'node' | 'main' | 'envi
   const home = process.env['GRYPHUS_HOME'];
   return {
     node: process.execPath,
-    main: fileURLToPath(new URL('../dag-cli/dag-manager.js', import.meta.url)),
+    main: fileURLToPath(new URL('./dag-manager.js', import.meta.url)),
     environment: home === undefined ? {} : { GRYPHUS_HOME: home },
   };
 }

@@ -3,7 +3,8 @@ import type { Attrs } from '../job/attrs.ts';
 import { readBoolean } from '../job/values.ts';
 import type { AttemptSpec } from '../site/contract.ts';
 
-const MAIN = /^\/(?:.*\/)?dag-cli\/dag-manager\.js$/;
+/** Until now it was in dag-cli/. */
+const MAIN = /^\/(?:.*\/)?dag(?:-cli)?\/dag-manager\.js$/;
 const HOME = 'GRYPHUS_HOME';
 
 type Program = Pick<AttemptSpec, 'executable' | 'args' | 'env'>;
@@ -15,7 +16,7 @@ type Program = Pick<AttemptSpec, 'executable' | 'args' | 'env'>;
 export function presentDagManager(ad: Attrs, program: Program, own: NodeJS.ProcessEnv = process.env): Program {
   const at = program.args.findIndex((arg) => MAIN.test(arg));
   if (!ad.has('GryphusDag') || readBoolean(ad, 'GryphusDag') !== true || at < 0) return program;
-  const main = fileURLToPath(new URL('../dag-cli/dag-manager.js', import.meta.url));
+  const main = fileURLToPath(new URL('../dag/dag-manager.js', import.meta.url));
   const home = program.env[HOME] === undefined ? undefined : own[HOME];
   return {
     executable: program.executable.kind === 'there' ? { kind: 'there', path: process.execPath } : program.executable,

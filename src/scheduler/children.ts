@@ -92,7 +92,7 @@ export class Children {
 
   #start(identity: string): void {
     const main = fileURLToPath(new URL(`../gridmanager/main.js`, import.meta.url));
-    const process_ = spawn(process.execPath, ['--enable-source-maps', main, identity], {
+    const process_ = spawn(process.execPath, [main, identity], {
       // Waiting for the disk: the results of many jobs are placed at once.
       env: { ...this.#options.env, UV_THREADPOOL_SIZE: '16' },
       stdio: ['ignore', 'ignore', 'pipe'],

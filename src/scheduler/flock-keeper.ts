@@ -55,7 +55,6 @@ export class FlockKeeper {
 
   #start(): void {
     const child = fork(fileURLToPath(new URL('../flock/main.js', import.meta.url)), [this.#agent], {
-      execArgv: ['--enable-source-maps'],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
     let message = '';

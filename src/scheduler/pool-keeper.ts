@@ -131,7 +131,7 @@ export class PoolKeeper {
   #start(): void {
     const { agent, env, log } = this.#options;
     const main = fileURLToPath(new URL('../pool/central-manager/central-manager-main.js', import.meta.url));
-    const centralManager = spawn(process.execPath, ['--enable-source-maps', main, agent], {
+    const centralManager = spawn(process.execPath, [main, agent], {
       env,
       stdio: ['ignore', 'ignore', 'pipe'],
     });

@@ -25,7 +25,6 @@ export class PortKeeper {
     this.#listen = listen;
     if (listen === undefined || this.#leaving || this.#child || performance.now() - this.#endedAt < AGAIN_MS) return;
     const child = fork(fileURLToPath(new URL('../pool/port-main.js', import.meta.url)), [listen], {
-      execArgv: ['--enable-source-maps'],
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     const gone = (): void => {

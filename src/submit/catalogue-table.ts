@@ -94,7 +94,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'notify_user:NotifyUser', kind: 'string', by: 'scheduler/mail-listener.ts' },
   { names: 'email_attributes:EmailAttributes', kind: 'list', by: 'scheduler/mail-listener.ts' },
   { names: 'batch_name:JobBatchName', kind: 'unquoted', by: 'queue/submit.ts' },
-  { names: 'batch_id:JobBatchId', kind: 'unquoted', by: 'dag/main.ts' },
+  { names: 'batch_id:JobBatchId', kind: 'unquoted', by: 'dag/dag-manager.ts' },
   { names: 'description:JobDescription', kind: 'string', by: 'commands/print-format/print-as.ts' },
   { names: 'submit_event_notes:SubmitEventNotes submit_event_user_notes:SubmitEventUserNotes', kind: 'string', by: 'job/log-events.ts' },
   { names: 'dag_node_name:DAGNodeName', kind: 'string', by: 'dag/nodes-log.ts' },

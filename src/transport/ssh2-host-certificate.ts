@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module';
 import type { Client } from 'ssh2';
+import kex from 'ssh2/lib/protocol/kex.js';
 import { parseCertificate, plainType } from '../util/ssh-certificate.ts';
 
 /*
@@ -8,7 +8,7 @@ import { parseCertificate, plainType } from '../util/ssh-certificate.ts';
  */
 
 type Entry = { readonly array: readonly string[] };
-interface OfferLists {
+export interface OfferLists {
   readonly kex: Entry;
   readonly serverHostKey: Entry;
   readonly cs: Readonly<Record<'cipher' | 'mac' | 'compress' | 'lang', Entry>>;
@@ -21,10 +21,6 @@ interface Internals {
   };
 }
 
-const { KexInit } = createRequire(import.meta.url)('ssh2/lib/protocol/kex.js') as {
-  KexInit: new (lists: unknown) => { lists: OfferLists };
-};
-
 /** RSA host certificates are left out: ssh2 ends the exchange before it asks for our verdict on them. */
 const HOST_CERTIFICATES = ['ssh-ed25519', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521'].map(
   (type) => `${type}-cert-v01@openssh.com`,
@@ -36,7 +32,7 @@ export function askForHostCertificate(client: Client): void {
   const { lists } = protocol._offer;
   const names = (half: OfferLists['cs']): Record<string, readonly string[]> =>
     Object.fromEntries(Object.entries(half).map(([name, entry]) => [name, entry.array]));
-  protocol._offer = new KexInit({
+  protocol._offer = new kex.KexInit({
     kex: lists.kex.array,
     serverHostKey: [...HOST_CERTIFICATES, ...lists.serverHostKey.array],
     cs: names(lists.cs),

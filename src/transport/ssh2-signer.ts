@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createRequire } from 'node:module';
 import ssh2, { type Client, type ParsedKey } from 'ssh2';
+import utils from 'ssh2/lib/protocol/utils.js';
 import { keyType } from './public-key.ts';
 import { plainType } from '../util/ssh-certificate.ts';
 import { wireString } from '../util/ssh-wire.ts';
@@ -91,10 +91,6 @@ interface Protocol {
   };
 }
 
-const { sendPacket } = createRequire(import.meta.url)('ssh2/lib/protocol/utils.js') as {
-  sendPacket: (protocol: Protocol, packet: Buffer) => void;
-};
-
 const USERAUTH_REQUEST = 50;
 
 /** Lets `signerKey`s log in on a client. Call right after its `connect`. `onError`: signing failed. */
@@ -117,7 +113,7 @@ export function useSigners(client: Client, onError: (error: Error) => void): voi
       const packet = write.alloc(payload.length);
       packet.set(payload, write.allocStart);
       protocol._authsQueue.push('publickey');
-      sendPacket(protocol, write.finalize(packet));
+      utils.sendPacket(protocol, write.finalize(packet));
     };
     if (!signs) return send(body);
     signer

@@ -310,7 +310,7 @@ describe('batches', () => {
   });
 
   it('name a DAG by its file, not by how our program is called', () => {
-    const args = '--max-semi-space-size=64 /opt/gryphus/dist/dag-cli/dag-manager.js -Dag d.dag -MaxIdle 5';
+    const args = '--max-semi-space-size=64 /opt/gryphus/dist/dag/dag-manager.js -Dag d.dag -MaxIdle 5';
     expect(command(view({ Cmd: '"/usr/bin/node"', Arguments: `"${args}"` }).ad)).toBe('dagman -Dag d.dag -MaxIdle 5');
     expect(command(view({ Cmd: '"/usr/bin/node"', Arguments: '"dag-manager.js x"' }).ad)).toBe('node dag-manager.js x');
   });

@@ -78,7 +78,7 @@ describe.each(KINDS)('glideins through %s', (kind) => {
       'redis-server',
       'dist[^ ]*/scheduler/main',
       'dist[^ ]*/gridmanager/main',
-      'dist[^ ]*/pool/central-manager-main',
+      'dist[^ ]*/pool/central-manager/central-manager-main',
     ])
       killMatching(daemon, agent);
     target.sshd?.killSessions();

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-const LOADER = join(import.meta.dirname, '../../scripts/cli-loader.cjs');
+const LOADER = join(import.meta.dirname, '../../scripts/bundle-loader.cjs');
 const NOBODY = 65534;
 const isRoot = process.getuid?.() === 0;
 /** Compiles another text, of the same length, into a cache that V8 accepts for the bundle. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent } from '../agent/agent.ts';
 import { readmeBlocks } from '../readme.ts';
 import { removeTree } from '../remove-tree.ts';
+import { startSshd } from '../sites/sshd.ts';
 import { SLOW } from '../slow.ts';
 import { npmOk, Packed, ROOT, sizesOf } from './packed.ts';
 
@@ -26,6 +27,7 @@ function skipped(): boolean {
 describe.skipIf(skipped())('a fresh project with the packed package', { timeout: 600_000 }, () => {
   let dir: string;
   let agent: TestAgent;
+  let gryphus: string;
   beforeAll(() => {
     dir = mkdtempSync('/tmp/gpk-');
     const packed = new Packed();
@@ -33,7 +35,8 @@ describe.skipIf(skipped())('a fresh project with the packed package', { timeout:
     // It needs no other package: no registry is asked.
     npmOk(dir, 'install', '--offline', '--no-audit', '--no-fund', packed.tarball);
     packed.end();
-    agent = new TestAgent({}, join(dir, 'node_modules/gryphus/dist/bin/gryphus.js'));
+    gryphus = join(dir, 'node_modules/gryphus/dist/bin/gryphus.js');
+    agent = new TestAgent({}, gryphus);
   }, 600_000);
   afterAll(async () => {
     await agent.end();
@@ -51,6 +54,24 @@ describe.skipIf(skipped())('a fresh project with the packed package', { timeout:
     expect(blocks).toBeLessThan(LIMIT_OF_BLOCKS);
     expect(await agent.ok('--version')).toMatch(/^gryphus\/\d/);
     expect(await agent.ok('run', '--', 'echo', 'works')).toBe('works\n');
+  });
+
+  it('runs a job at a site over ssh, without a package of its own for it', async () => {
+    const sshd = await startSshd();
+    try {
+      agent.site('far', { url: sshd.url, batch: 'fork' });
+      const there = { env: { ...agent.env, HOME: sshd.clientHome } };
+      await agent.ok('down');
+      const { status, stdout, stderr } = spawnSync(gryphus, ['run', '--site', 'far', '--', 'echo', 'far away'], {
+        ...there,
+        cwd: agent.work,
+        encoding: 'utf8',
+      });
+      expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'far away\n', stderr: '' });
+      expect(spawnSync(gryphus, ['down'], there).status).toBe(0);
+    } finally {
+      await sshd.stop();
+    }
   });
 
   it('serves its page, and sends its worker', async () => {

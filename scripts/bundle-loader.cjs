@@ -1,7 +1,7 @@
 'use strict';
-// Runs the bundled command line from V8's code cache: compiling it would take longer than most commands do. The cache beside the
-// bundle is the build's. Without it, as in an installed package, or with another Node, the first command leaves one in the
-// user's cache directory. A cache is code that V8 does not check, so only one that nobody else could write is used.
+// Runs a bundle, of the command line or of the daemons, from V8's code cache: compiling it would take longer than most commands do.
+// The cache beside the bundle is the build's. Without it, as in an installed package, or with another Node, the first process leaves
+// one in the user's cache directory. A cache is code that V8 does not check, so only one that nobody else could write is used.
 const fs = require('node:fs');
 const Module = require('node:module');
 const { homedir } = require('node:os');
@@ -11,16 +11,24 @@ const { crc32 } = require('node:zlib');
 
 const UNUSED_MS = 30 * 86_400_000;
 const OTHERS_WRITE = 0o022;
+/** V8 drops what it has compiled when it was not used for long, so a daemon's is kept soon after its start. */
+const STARTED_MS = 10_000;
 
+let isKept = false;
 const file = path.join(__dirname, 'bundle.js');
 const text = fs.readFileSync(file, 'latin1');
 const node = `${process.version}-${process.arch}`;
-const built = path.join(__dirname, `bundle-${node}.cache`);
+/** A bundle with several programs has a copy of this loader, and a cache, for each. */
+const loader = path.basename(__filename, path.extname(__filename));
+const built = path.join(__dirname, `${loader}-${node}.cache`);
 const builds = read(built);
 const own = builds === undefined ? ownCache() : undefined;
 // V8 remembers a source that it has compiled, and then ignores its cache: there is one try.
 const script = new Script(Module.wrap(text), { filename: file, cachedData: builds ?? (own && readOwn(own)) });
-if (own !== undefined && script.cachedDataRejected !== false) process.once('exit', () => keepQuietly(own));
+if (own !== undefined && script.cachedDataRejected !== false) {
+  process.once('exit', () => keepQuietly(own));
+  setTimeout(() => keepQuietly(own), STARTED_MS).unref();
+}
 const bundle = new Module(file, module);
 bundle.filename = file;
 script.runInThisContext().call(bundle.exports, bundle.exports, Module.createRequire(file), bundle, file, __dirname);
@@ -72,12 +80,12 @@ function isOurs({ uid, mode }) {
 
 /**
  * Where the user's cache of this bundle and this Node is. V8 compares no more of the source than its length, and an
- * installer gives all files the same time, so the name has the bundle's hash, with which the build ends the file.
+ * installer gives all files the same time, so the name has the bundle's hash, with which the build ends the file. A bundle's programs have one each.
  */
 function ownCache() {
   const given = process.env.XDG_CACHE_HOME;
   const base = given && path.isAbsolute(given) ? given : path.join(home(), '.cache');
-  return path.isAbsolute(base) ? path.join(base, 'gryphus/code', `${text.slice(-32)}-${node}.cache`) : undefined;
+  return path.isAbsolute(base) ? path.join(base, 'gryphus/code', `${text.slice(-32)}-${loader}-${node}.cache`) : undefined;
 }
 
 /** '' if there is none: HOME is not set, and the system does not know the user. */
@@ -91,6 +99,8 @@ function home() {
 
 /** Where it cannot be written, commands only start more slowly. Root leaves nothing in the home of another user. */
 function keepQuietly(cache) {
+  if (isKept) return;
+  isKept = true;
   const dir = path.dirname(cache);
   const fresh = `${cache}.${process.pid}.${Date.now()}`;
   try {
