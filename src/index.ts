@@ -4,7 +4,7 @@ export { Configuration, type SiteKeys } from './client/configuration.ts';
 export { type OwnOptions, type SplitOption, splitOptions } from './batch-script/split.ts';
 export { isScript } from './batch-script/read.ts';
 export { readDescription } from './client/read-description.ts';
-export { dagTools, kinds, myProxyTools, oneJobs, proxyTools, steps } from './client/tools.ts';
+export { dagTools, kinds, myProxyTools, oneJobs, proxyTools, sessions, steps } from './client/tools.ts';
 export type { SiteRecord } from './config/sites.ts';
 export type { FoundBatchSystem } from './backends/found.ts';
 export { BACKEND_NAMES, type BackendName } from './backends/registry.ts';

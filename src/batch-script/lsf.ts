@@ -28,7 +28,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-r -rn', fate: 'without', becomes: 'a job runs once; when a machine of the pool fails, it runs again' },
   { names: '-L', value: 'needed', fate: 'without', becomes: "the script's first line names its shell" },
   { names: '-K', fate: 'without', becomes: 'use gryphus submit --wait' },
-  { names: '-I -Ip -Is', fate: 'refused', becomes: 'there are no interactive jobs' },
+  { names: '-I -Ip -Is', fate: 'refused', becomes: 'a shell in a job is opened by `gryphus run --tty -- bash`' },
   { names: '-ul -hl', fate: 'site', becomes: '' },
   { names: '-app -G -m -C -D -F -T -S -v -p -U -b -t -E -Ep -f -g -sla -k -freq -network -Lp -ext -a -We -c', value: 'needed', fate: 'site', becomes: '' },
 ]; // biome-ignore format: a table

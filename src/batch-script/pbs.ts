@@ -24,7 +24,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-r', value: 'needed', fate: 'without', becomes: 'a job runs once; when a machine of the pool fails, it runs again' },
   { names: '-a -c -u', value: 'needed', fate: 'site', becomes: '' },
   { names: '-f -z', fate: 'done', becomes: 'about the command only' },
-  { names: '-I -X -x', fate: 'refused', becomes: 'there are no interactive jobs' },
+  { names: '-I -X -x', fate: 'refused', becomes: 'a shell in a job is opened by `gryphus run --tty -- bash` or our `qsub -I`' },
 ]; // biome-ignore format: a table
 
 export const pbs: Dialect = {

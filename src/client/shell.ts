@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { WriteStream } from 'node:tty';
 import type { Paths } from '../config/paths.ts';
 import { loadSite, POOL_SITE } from '../config/sites.ts';
@@ -19,6 +20,10 @@ import { deferred } from '../util/deferred.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import { promptOf } from './prompt.ts';
 import type { AskUser } from './types.ts';
+
+/** How often, and how many times, a job's number at its site is looked for. */
+const ID_LOOK_MS = 500;
+const ID_LOOKS = 40;
 
 /** Beside which job a shell runs, and what it is connected to. */
 export interface ShellRequest {
@@ -44,7 +49,7 @@ export async function shellBeside(queue: Queue, paths: Paths, request: ShellRequ
   const shows = JOB_STATUS[LIFE[job.state].shows];
   if (shows !== JOB_STATUS.running && shows !== JOB_STATUS.suspended)
     throw new GryphusError('conflict', `Job ${name} is not running.`, { suggestions: [`See gryphus why ${name}.`] });
-  return job.site === POOL_SITE.name ? inPool(queue.agent, paths, request) : atSite(queue.agent, paths, job, request);
+  return job.site === POOL_SITE.name ? inPool(queue.agent, paths, request) : atSite(queue, paths, job, request);
 }
 
 async function inPool(agent: string, paths: Paths, request: ShellRequest): Promise<number> {
@@ -99,7 +104,8 @@ async function homeOf(site: Pick<Site, 'describe' | 'close'>): Promise<string> {
 }
 
 /** By the command that the site's batch system has for this. */
-async function atSite(agent: string, paths: Paths, job: JobRecord, request: ShellRequest): Promise<number> {
+async function atSite(queue: Queue, paths: Paths, job: JobRecord, request: ShellRequest): Promise<number> {
+  const { agent } = queue;
   const record = await loadSite(paths, job.site);
   const name = formatJobId(job.id);
   const backend = record.target.kind === 'gram' ? undefined : backendOf(record.batch);
@@ -111,7 +117,7 @@ async function atSite(agent: string, paths: Paths, job: JobRecord, request: Shel
       { suggestions: ['Run it in a glidein: gryphus glidein start, and leave grid_resource out of its description.'] },
     );
   }
-  const id = batchIdOf(job);
+  const id = await batchIdOf(queue, job);
   if (id === undefined)
     throw new GryphusError('conflict', `The number that ${record.batch} gave job ${name} is not known yet.`, {
       suggestions: ['Try again in a minute.'],
@@ -137,7 +143,13 @@ async function atSite(agent: string, paths: Paths, job: JobRecord, request: Shel
   }
 }
 
-/** `batch slurm cluster1 KEY 4711`. */
-function batchIdOf(job: JobRecord): string | undefined {
-  return readString(job.attrs, 'GridJobId')?.split(' ')[4];
+/** Of `batch slurm cluster1 KEY 4711`; a job that has just started may not have it yet. */
+async function batchIdOf(queue: Queue, { id }: JobRecord): Promise<string | undefined> {
+  for (let looks = 0; looks < ID_LOOKS; looks++) {
+    const [job] = await queue.get([id]);
+    const known = job && readString(job.attrs, 'GridJobId')?.split(' ')[4];
+    if (known !== undefined || job === undefined) return known;
+    await sleep(ID_LOOK_MS);
+  }
+  return undefined;
 }

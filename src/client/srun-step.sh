@@ -9,10 +9,13 @@ esac
 if [ -n "${SLURMD_NODENAME-}" ] || [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then eval "exec srun $step -- \"\$@\""; fi
 
 label=
+bad=
 options() {
   for word; do
     case $word in
       -l | --label) label=yes ;;
+      -K0 | --kill-on-bad-exit=0) ;;
+      -K* | --kill-on-bad-exit*) bad=kill ;;
       --mpi=none) ;;
       --mpi=*) echo "srun: error: $word: this job does not run in Slurm" >&2; exit 1 ;;
     esac
@@ -25,6 +28,10 @@ width=$((count - 1))
 width=${#width}
 export SLURM_NTASKS="$count" SLURM_NPROCS="$count" SLURM_NODEID=0 SLURM_STEP_ID=0 SLURM_STEP_NUM_NODES=1
 exec 3>&1 4>&2 5<&0
+if [ -n "$bad" ] && [ -n "$label" ]; then
+  echo 'srun: error: --kill-on-bad-exit with --label: this job does not run in Slurm' >&2
+  exit 1
+fi
 
 # Each task reads a standard input file from its beginning.
 task() { exec "$@" </dev/fd/5 3>&- 4>&- 5<&- 6>&- 7>&-; }
@@ -49,11 +56,30 @@ while [ "$rank" -lt "$count" ]; do
   rank=$((rank + 1))
 done
 
+# Whichever ends badly first ends the others; how each ended is collected below.
+watch() {
+  open=$tasks
+  while [ -n "$open" ]; do
+    left=
+    for task in $open; do
+      if kill -0 "$task" 2>/dev/null; then left="$left $task"; continue; fi
+      wait "$task" 2>/dev/null
+      status=$?
+      eval "ended_$task=$status"
+      if [ "$status" -ne 0 ]; then kill $tasks 2>/dev/null; open=; return; fi
+    done
+    open=$left
+    [ -z "$open" ] || sleep 1
+  done
+}
+[ -z "$bad" ] || watch
+
 worst=0
 rank=0
 for task in $tasks; do
-  wait "$task" 2>/dev/null
-  status=$?
+  # A process is waited for once.
+  eval "status=\${ended_$task-}"
+  if [ -z "$status" ]; then wait "$task" 2>/dev/null; status=$?; fi
   case $status in
     134) how=Aborted ;;
     137) how=Killed ;;

@@ -17,3 +17,6 @@ export const oneJobs = () => import('./one-job.ts');
 
 /** Batch scripts that start the tasks of a step, as srun does. */
 export const steps = () => import('./step.ts');
+
+/** Jobs whose user types at a terminal there. */
+export const sessions = () => import('./session.ts');

@@ -31,8 +31,13 @@ nodes of a DAG, \`gryphus dag submit\`. Exit status 1 if nothing was to be retri
     const { argv, flags } = await this.parse(Retry);
     const named = mustName({ words: argv as string[], ...flags });
     const results: RetryResult[] = [];
+    let held = 0;
     await this.withGryphus(flags, async (gryphus) => {
       for (const target of named) results.push(...(await gryphus.retry(target, { dryRun: flags['dry-run'] })));
+      if (results.length > 0) return;
+      for (const target of named)
+        for await (const jobs of gryphus.queryChunks({ ...target, states: ['held'], attributes: [] }))
+          held += jobs.length;
     });
     const done = results.filter(({ result }) => result === 'done');
     if (done.length === 0 || done.length < results.length) process.exitCode = 1;
@@ -46,7 +51,10 @@ nodes of a DAG, \`gryphus dag submit\`. Exit status 1 if nothing was to be retri
     for (const { id, result, message } of results)
       if (result !== 'done') process.stderr.write(`Job ${formatJobId(id)} ${message}\n`);
     const would = flags['dry-run'] ? ' would be' : '';
-    const what = done.length === 0 ? 'No failed jobs.' : `${counted(done.length, 'job')}${would} submitted again.`;
+    const lets = held === 1 ? 'is held: `gryphus release` lets it run' : 'are held: `gryphus release` lets them run';
+    const others = held === 0 ? '' : ` ${counted(held, 'job')} ${lets}.`;
+    const what =
+      done.length === 0 ? `No failed jobs.${others}` : `${counted(done.length, 'job')}${would} submitted again.`;
     (done.length === 0 ? process.stderr : process.stdout).write(`${what}\n`);
   }
 }

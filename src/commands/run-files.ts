@@ -61,9 +61,9 @@ export class RunFiles {
   }
 }
 
-/** Removes the files of a run whose standard output goes to `out`; other files are left alone. */
-export function removeRunFiles(stateDir: string, out: string): void {
-  const dir = dirname(out);
+/** Removes the files of a run by one of them; other files are left alone. */
+export function removeRunFiles(stateDir: string, file: string): void {
+  const dir = dirname(file);
   if (dirname(dir) === join(stateDir, NAME)) rmSync(dir, { recursive: true, force: true });
 }
 

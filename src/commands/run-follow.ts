@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
-import type { Gryphus, JobId, JobView, Why } from '../index.ts';
+import type { Gryphus, JobId, Why } from '../index.ts';
 import { formatJobId } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { OUTCOME_ATTRIBUTES, outcomeOf } from '../job/outcome.ts';
@@ -16,9 +16,14 @@ const TERMINATED = 143;
 const SECOND_THOUGHT_MS = 1000;
 const LOOK_MS = 1000;
 
+type Stream = 'stdout' | 'stderr';
+
 /** Shows the output of a job until it ends or is held; the exit status of the command. */
-export async function followRun(gryphus: Gryphus, id: JobId): Promise<number> {
-  const name = formatJobId(id);
+export async function followRun(
+  gryphus: Gryphus,
+  id: JobId,
+  streams: readonly Stream[] = ['stdout', 'stderr'],
+): Promise<number> {
   const leave = new AbortController();
   const signals = new Signals(gryphus, id, leave);
   const line = new ProgressLine();
@@ -26,14 +31,11 @@ export async function followRun(gryphus: Gryphus, id: JobId): Promise<number> {
   try {
     await Promise.all([
       gryphus.wait({ ids: [id], until: 'settled', signal: leave.signal }),
-      show(gryphus, id, 'stdout', process.stdout, line, leave.signal),
-      show(gryphus, id, 'stderr', process.stderr, line, leave.signal),
+      ...streams.map((stream) => show(gryphus, id, stream, process[stream], line, leave.signal)),
     ]);
     if (leave.signal.aborted) return signals.status;
-    const job = await firstOf(gryphus.jobs({ ids: [id], attributes: ['Out', 'Iwd', ...OUTCOME_ATTRIBUTES] }));
-    if (!job) throw new GryphusError('not-found', `There is no job ${name}.`);
     line.clear();
-    return await ended(gryphus, job, signals);
+    return await statusOf(gryphus, id, signals.interrupted ? signals.status : undefined);
   } finally {
     leave.abort();
     signals.end();
@@ -42,15 +44,18 @@ export async function followRun(gryphus: Gryphus, id: JobId): Promise<number> {
   }
 }
 
-async function ended(gryphus: Gryphus, job: JobView, signals: Signals): Promise<number> {
+/** The exit status of a job that has ended or is held; says why it has none, unless it was interrupted, which has its own. */
+export async function statusOf(gryphus: Gryphus, id: JobId, interrupted?: number): Promise<number> {
+  const job = await firstOf(gryphus.jobs({ ids: [id], attributes: ['Out', 'Err', 'In', ...OUTCOME_ATTRIBUTES] }));
+  if (!job) throw new GryphusError('not-found', `There is no job ${formatJobId(id)}.`);
   const outcome = outcomeOf(job.state, { get: (name) => job.ad[name] });
   if (outcome.is !== 'held') {
     const { removeRunFiles } = await import('./run-files.ts');
-    removeRunFiles(gryphus.paths.stateDir, stringOf(job.ad, 'Out') ?? '');
+    for (const name of ['Out', 'Err', 'In']) removeRunFiles(gryphus.paths.stateDir, stringOf(job.ad, name) ?? '');
   }
   if (outcome.is === 'exited') return outcome.code;
   if (outcome.is === 'killed') return 128 + outcome.signal;
-  if (signals.interrupted) return signals.status;
+  if (interrupted !== undefined) return interrupted;
   const why = await firstOf(gryphus.why({ ids: [job.id] }));
   const lines = [
     `gryphus: Job ${formatJobId(job.id)}: ${why?.summary ?? outcome.is}`,
@@ -65,7 +70,7 @@ async function ended(gryphus: Gryphus, job: JobView, signals: Signals): Promise<
 async function show(
   gryphus: Gryphus,
   id: JobId,
-  stream: 'stdout' | 'stderr',
+  stream: Stream,
   to: NodeJS.WriteStream,
   line: ProgressLine,
   signal: AbortSignal,
@@ -82,7 +87,7 @@ async function show(
 }
 
 /** At a terminal, what the job waits for, until it runs. */
-async function showWhy(gryphus: Gryphus, id: JobId, line: ProgressLine, signal: AbortSignal): Promise<void> {
+export async function showWhy(gryphus: Gryphus, id: JobId, line: ProgressLine, signal: AbortSignal): Promise<void> {
   if (!process.stderr.isTTY) return;
   let waiting = true;
   while (waiting && !signal.aborted) {

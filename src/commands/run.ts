@@ -1,8 +1,10 @@
+import { basename } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import type { Gryphus, JobId, OneJob } from '../index.ts';
+import type { Gryphus, JobId, OneJob, Submitted, SubmitRequest } from '../index.ts';
 import { formatJobId, parseJobId } from '../job/ids.ts';
 import { goesOn, GryphusCommand, prose } from './command.ts';
+import type { RunFiles } from './run-files.ts';
 
 export class Run extends GryphusCommand {
   static override strict = false;
@@ -24,6 +26,7 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
     "zcat reads.gz | <%= config.bin %> run -- sh -c 'sort | uniq -c' >counts",
     '<%= config.bin %> run --detach --output model.bin -- ./train --epochs 10',
     '<%= config.bin %> run --attach 12',
+    '<%= config.bin %> run --tty --site cluster1 --cpus 4 --time 1h -- bash',
   ];
   static override flags = {
     site: Flags.string({ helpValue: '<site>', summary: 'The site to run on.', exclusive: ['pool'] }),
@@ -50,6 +53,11 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
       allowNo: true,
       summary: 'Pass standard input on even from a terminal; --no-stdin: never.',
     }),
+    tty: Flags.boolean({
+      char: 't',
+      summary: 'Run at this terminal: a shell, a debugger, an editor.',
+      exclusive: ['detach', 'stdin'],
+    }),
     detach: Flags.boolean({ summary: 'Return when it is submitted; its output goes to gryphus-JOB.out and .err.' }),
     attach: Flags.string({
       helpValue: '<job>',
@@ -67,6 +75,7 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
         'output',
         'env',
         'stdin',
+        'tty',
       ],
     }),
     json: Flags.boolean({ summary: 'With --detach: a JSON object.', dependsOn: ['detach'] }),
@@ -107,21 +116,16 @@ the PATH there, unless no directory of the PATH here has it and a file of this n
     const { RunFiles } = await import('./run-files.ts');
     await this.withGryphus(flags, async (gryphus) => {
       const files = new RunFiles(gryphus.paths.stateDir);
+      if (flags.tty) return session(gryphus, job, files);
       const stdin = await files.stdin(flags.stdin);
       const streams = flags.detach ? DETACHED : { stdout: files.stdout, stderr: files.stderr };
-      goesOn('Interrupted: the job was submitted, or not at all; `gryphus q` shows it.');
-      const submitted = await gryphus
-        .submit(describeJob({ ...job, ...streams, ...(stdin === undefined ? {} : { stdin }) }))
-        .catch((error: unknown) => {
-          files.remove();
-          throw error;
-        });
-      for (const { message } of submitted.warnings) process.stderr.write(`WARNING: ${message}\n`);
-      const id = { cluster: submitted.cluster, proc: 0 };
+      const description = describeJob({ ...job, ...streams, ...(stdin === undefined ? {} : { stdin }) });
+      const answer = await submitted(gryphus, description, files);
+      const id = { cluster: answer.cluster, proc: 0 };
       if (!flags.detach) return follow(gryphus, id);
       const name = formatJobId(id);
       const [output, error] = [`gryphus-${name}.out`, `gryphus-${name}.err`];
-      if (flags.json) process.stdout.write(`${JSON.stringify({ ...submitted, output, error })}\n`);
+      if (flags.json) process.stdout.write(`${JSON.stringify({ ...answer, output, error })}\n`);
       else process.stdout.write(`Job ${name} was submitted; its output goes to ${output} and ${error}.\n`);
     });
   }
@@ -131,6 +135,35 @@ const DETACHED = {
   stdout: 'gryphus-{job}.out',
   stderr: 'gryphus-{job}.err',
 } as const;
+
+async function submitted(gryphus: Gryphus, request: SubmitRequest, files: RunFiles): Promise<Submitted> {
+  goesOn('Interrupted: the job was submitted, or not at all; `gryphus q` shows it.');
+  const answer = await gryphus.submit(request).catch((error: unknown) => {
+    files.remove();
+    throw error;
+  });
+  for (const { message } of answer.warnings) process.stderr.write(`WARNING: ${message}\n`);
+  return answer;
+}
+
+/** The job only keeps what the command, at this terminal, runs with. */
+async function session(gryphus: Gryphus, job: OneJob, files: RunFiles): Promise<void> {
+  const { oneJobs, sessions } = await import('../index.ts');
+  const { describeJob, programOf } = await oneJobs();
+  const [first = '', ...args] = job.command;
+  const program = programOf(first, process.cwd());
+  const holder = {
+    ...job,
+    command: ['/bin/sh', '-c', (await sessions()).sessionHolder()],
+    input: [...(job.input ?? []), ...('here' in program ? [program.here] : [])],
+    stdout: files.stdout,
+    stderr: files.stderr,
+  };
+  const { cluster } = await submitted(gryphus, describeJob(holder), files);
+  const { runSession } = await import('./session.ts');
+  const command = ['here' in program ? `./${basename(program.here)}` : first, ...args];
+  process.exitCode = await runSession(gryphus, { cluster, proc: 0 }, command);
+}
 
 async function follow(gryphus: Gryphus, id: JobId): Promise<void> {
   const { followRun } = await import('./run-follow.ts');

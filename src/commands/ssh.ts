@@ -1,8 +1,8 @@
 import { GryphusError } from '../errors.ts';
 import { parseJobId } from '../job/ids.ts';
 import { shellWords } from '../util/shell-quote.ts';
-import { askAtTerminal } from './ask.ts';
 import { GryphusCommand, needed, prose } from './command.ts';
+import { typedShell } from './typed-shell.ts';
 
 export class Ssh extends GryphusCommand {
   static override strict = false;
@@ -26,24 +26,8 @@ arguments. The exit status is the command's, or 255 if it could not be started. 
     if (!id)
       throw new GryphusError('usage', `'${job}' is not a job.`, { suggestions: ['Write a job id, such as 12.3.'] });
     const command = words.length > 1 ? shellWords(words) : words[0];
-    const { stdin, stdout, stderr, env } = process;
-    const typed = stdin.isTTY && stdout.isTTY;
-    const tty = { rows: stdout.rows, cols: stdout.columns, term: env['TERM'] ?? 'dumb' };
     await this.withGryphus(flags, async (gryphus) => {
-      if (typed) stdin.setRawMode(true);
-      try {
-        process.exitCode = await gryphus.shell({
-          id,
-          ...(command === undefined ? {} : { command }),
-          ...(typed ? { tty } : {}),
-          stdin,
-          stdout,
-          stderr,
-          ask: askAtTerminal,
-        });
-      } finally {
-        if (typed) stdin.setRawMode(false);
-      }
+      process.exitCode = await typedShell(gryphus, id, command);
     });
   }
 }

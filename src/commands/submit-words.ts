@@ -99,8 +99,8 @@ export const CONDOR_SUBMIT: readonly CondorOption[] = [
     name: 'interactive',
     least: 1,
     refused: [
-      'there are no interactive jobs.',
-      'Submit a job that runs `sleep 1h`, and when it runs, open a shell beside it: gryphus ssh JOB',
+      'a submit file does not describe a session.',
+      'Open a shell in a job: gryphus run --tty --cpus 4 --memory 8G -- bash',
     ],
   },
 ];

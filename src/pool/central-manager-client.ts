@@ -37,12 +37,15 @@ export function askCentralManager(socket: string, who: string): CentralManagerCl
 
 /** The interval between attempts to connect, in milliseconds. */
 const LOOK_MS = 20;
+/** A central manager that speaks another version is not asked again for this time, in milliseconds. */
+const DENIED_MS = 1000;
 
 /** A client's connection to the central manager, opened on first use and again after it was lost. */
 export class CentralManagerClient {
   readonly #options: CentralManagerClientOptions;
   #channel: Promise<Channel<ToClient, FromClient>> | undefined;
   readonly #waiting = new Map<number, Deferred<AnswerTo>>();
+  #denied: { readonly error: GryphusError; readonly at: number } | undefined;
   #last = 0;
   #closed = false;
 
@@ -67,9 +70,11 @@ export class CentralManagerClient {
     (await this.open()).send(message, bytes);
   }
 
+  /** Rejects with 'conflict' if the central manager speaks another version of the protocol. */
   open(): Promise<Channel<ToClient, FromClient>> {
     const known = this.#channel;
     if (known) return known;
+    if (this.#denied && performance.now() - this.#denied.at < DENIED_MS) return Promise.reject(this.#denied.error);
     const opening = this.#connect();
     this.#channel = opening;
     opening.catch(() => {
@@ -93,7 +98,9 @@ export class CentralManagerClient {
         if (message.t === 'denied') {
           const later = (message.version ?? 0) > CLIENT_WIRE_VERSION;
           const remedy = later ? 'use the gryphus that started it' : 'replace it: gryphus down, then gryphus up';
-          return channel.close(`${message.message}; ${remedy}`);
+          const text = `${message.message}; ${remedy}`;
+          this.#denied = { error: new GryphusError('conflict', text), at: performance.now() };
+          return channel.close(text);
         }
         const id = 'id' in message ? message.id : undefined;
         const wait = id === undefined ? undefined : this.#waiting.get(id);

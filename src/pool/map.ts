@@ -363,7 +363,8 @@ class MapRun<T> {
       this.#unsent = [...this.#open.keys()];
       await this.#send();
       this.#lostAt = undefined;
-    } catch {
+    } catch (error) {
+      if (error instanceof GryphusError && error.code === 'conflict') return this.fail(error);
       setTimeout(() => void this.#again(), AGAIN_MS);
     }
   }

@@ -144,6 +144,9 @@ describe('after a failure', { timeout: 120_000 }, () => {
   it('what was removed can be retried, and what is held cannot', async () => {
     const one = await agent.submit('executable = /bin/true\nhold = true\nqueue\n');
     expect((await agent.run(['retry', `${one}.0`])).stderr).toContain('is held');
+    expect((await agent.run(['retry', String(one)])).stderr).toBe(
+      'No failed jobs. 1 job is held: `gryphus release` lets it run.\n',
+    );
     await agent.ok('rm', String(one));
     await agent.ok('wait', '--no-outcome', String(one));
     const [again] = JSON.parse(await agent.ok('retry', '--json', String(one))) as { as: string }[];

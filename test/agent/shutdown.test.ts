@@ -1,3 +1,5 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seeded } from '../seeded.ts';
@@ -68,7 +70,12 @@ describe.skipIf(!SLOW)('SIGTERM to every daemon and to Redis, in any order, as a
       }
       agent.file('go', '');
       await agent.ok('wait', '--no-outcome', '--timeout', '90', String(pool), String(site));
-      await until('the DAG', () => agent.read('my.dag.dagman.out').includes('EXITING WITH STATUS 0') || undefined);
+      const nodes = join(agent.work, 'my.dag.dagman.out');
+      await until(
+        'the DAG',
+        () => (existsSync(nodes) && readFileSync(nodes, 'utf8').includes('EXITING WITH STATUS 0')) || undefined,
+        60_000,
+      );
       const started = (cluster: number) =>
         agent
           .read('ledger')

@@ -80,17 +80,17 @@ describe.skipIf(!SLOW)('an upgrade while the older version runs', () => {
 
 /** Makes an installation speak version 7 of the protocol of the central manager's clients. */
 function speakSeven(dist: string): void {
-  const replace = (file: string, from: RegExp, to: string): void => {
+  for (const file of ['daemons/bundle.js', 'cli/bundle.js']) {
     const path = join(dist, file);
     const text = readFileSync(path, 'utf8');
-    expect(text).toMatch(from);
-    writeFileSync(path, text.replace(from, to));
-  };
-  // What daemons read, and what is bundled for commands.
-  replace('pool/wire/client-wire.js', /CLIENT_WIRE_VERSION = \d+/, 'CLIENT_WIRE_VERSION = 7');
-  const bundle = readFileSync(join(dist, 'cli/bundle.js'), 'utf8');
-  const [, name = ''] = /t:"open",client:[\w$]+,map:[\w$]+,version:([\w$]+)\}/.exec(bundle) ?? [];
-  replace('cli/bundle.js', new RegExp(`\\b${name.replaceAll('$', '\\$')}=\\d+\\b`), `${name}=7`);
+    const [, name = ''] = /t:"open",client:[\w$]+,map:[\w$]+,version:([\w$]+)\}/.exec(text) ?? [];
+    const version = new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}=\\d+\\b`);
+    expect(text).toMatch(version);
+    writeFileSync(
+      path,
+      text.replace(version, () => `${name}=7`),
+    );
+  }
 }
 
 describe.skipIf(!SLOW)("commands whose protocol is not that of the pool's central manager", () => {

@@ -29,7 +29,7 @@ function wanted(kind: string, waiting: number, needs: Size, more: Record<string,
     waiting,
     prio: 0,
     order: 0,
-    expected: undefined,
+    needs: 90,
   };
 }
 
@@ -86,8 +86,8 @@ describe('negotiation', () => {
   it('begins nothing that would not end in time', () => {
     const short = offer('short', size(1), {}, 300);
     expect(run([wanted('k', 1, size(1))], [short]).grants).toHaveLength(1);
-    expect(run([{ ...wanted('k', 1, size(1)), expected: 100 }], [short]).grants).toHaveLength(1);
-    expect(run([{ ...wanted('k', 1, size(1)), expected: 1000 }], [short]).grants).toEqual([]);
+    expect(run([{ ...wanted('k', 1, size(1)), needs: 190 }], [short]).grants).toHaveLength(1);
+    expect(run([{ ...wanted('k', 1, size(1)), needs: 1090 }], [short]).grants).toEqual([]);
     expect(run([wanted('k', 1, size(1))], [offer('w', size(1), {}, 30)]).grants).toEqual([]);
   });
 

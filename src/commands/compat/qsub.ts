@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import type { Gryphus, OwnOptions, SplitOption, SubmitRequest } from '../../index.ts';
+import { runSession } from '../session.ts';
 import { Refused } from './options.ts';
 import { pbsId } from './pbs-jobs.ts';
 import { scriptOfCommand, scriptText } from './script-file.ts';
@@ -16,22 +17,43 @@ interface Program {
   readonly file?: string;
 }
 
+/** `-I`: a shell at this terminal; the job itself has no output. */
+const PBS_OWN: OwnOptions = new Map([['-I', undefined]]);
+const NO_FILES: readonly SplitOption[] = ['-o', '-e'].map((name) => ({
+  name,
+  value: '/dev/null',
+  words: [name, '/dev/null'],
+}));
+const LOGIN = ['/bin/sh', '-c', 'exec "${SHELL:-/bin/sh}"'];
+
 /** Submits as PBS' qsub does; the exit status. */
 export async function pbsQsub(gryphus: Gryphus, words: readonly string[], write: Write, warn: Write): Promise<number> {
-  const { readDescription, splitOptions } = await import('../../index.ts');
-  const { options, rest } = splitOptions('pbs', words, new Map());
+  const { readDescription, sessions, splitOptions } = await import('../../index.ts');
+  const { options, rest } = splitOptions('pbs', words, PBS_OWN);
+  const isSession = options.some(({ name }) => name === '-I');
+  if (isSession && rest.length > 0) throw new Refused('-I opens a shell, and takes no script or command', 2);
   const isCommand = words[words.length - rest.length - 1] === '--';
   if (isCommand && rest.length === 0) throw new Refused('a command is missing after --', 2);
-  const program = isCommand
-    ? commandOf(rest)
-    : await scriptOf(rest, (file) =>
-        scriptText(readDescription, file, new Refused('script file:: No such file or directory')),
-      );
+  let program: Program;
+  if (isSession) program = { text: `#!/bin/sh\n${(await sessions()).sessionHolder()}`, name: 'STDIN', args: [] };
+  else if (isCommand) program = commandOf(rest);
+  else
+    program = await scriptOf(rest, (file) =>
+      scriptText(readDescription, file, new Refused('script file:: No such file or directory')),
+    );
   const waits = options.some(({ name, value }) => name === '-W' && /^block=true$/i.test(value));
-  const passed = options.filter(({ name, value }) => !(name === '-W' && /^block=/i.test(value)));
+  const passed = options.filter(({ name, value }) => !PBS_OWN.has(name) && !(name === '-W' && /^block=/i.test(value)));
+  if (isSession) passed.push(...NO_FILES);
   const cluster = await submit(gryphus, 'pbs', program, passed, (message) => warn(`qsub: warning: ${message}\n`));
   const [first] = await firstJob(gryphus, cluster);
   const quiet = options.some(({ name }) => name === '-z');
+  if (isSession) {
+    const id = pbsId(cluster, undefined);
+    write(`qsub: waiting for job ${id} to start\n`);
+    const status = await runSession(gryphus, { cluster, proc: 0 }, LOGIN, () => write(`qsub: job ${id} ready\n\n`));
+    write(`\nqsub: job ${id} completed\n`);
+    return status;
+  }
   if (!quiet) write(`${pbsId(cluster, first !== undefined && first.array !== '' ? 'array' : undefined)}\n`);
   return waits ? worst(await ended(gryphus, cluster)) : 0;
 }

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import type { Gryphus, OwnOptions } from '../../index.ts';
 import { followRun } from '../run-follow.ts';
 import { RunFiles } from '../run-files.ts';
+import { runSession } from '../session.ts';
 import { Refused } from './options.ts';
 
 /** The options of srun that are about its step; all others are also sbatch's. */
@@ -10,31 +11,30 @@ const OWN: OwnOptions = new Map([
     (name) => [name, undefined] as const,
   ),
   ...['--mpi', '--cpu-bind'].map((name) => [name, 'needed'] as const),
+  ...['-K', '--kill-on-bad-exit'].map((name) => [name, 'optional'] as const),
 ]);
 /** Passed to the srun of a Slurm site, and to ours. */
-const OF_STEP: ReadonlySet<string> = new Set(['-l', '--label', '-u', '--unbuffered', '--mpi', '--cpu-bind']);
+const OF_STEP: ReadonlySet<string> = new Set([
+  ...['-l', '--label', '-u', '--unbuffered', '--mpi', '--cpu-bind', '-K', '--kill-on-bad-exit'],
+]);
+const STREAMS = ['stdout', 'stderr'] as const;
 
 /** What has no meaning for a command that waits for its job, and what to use instead. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   ...['-a', '--array', '-d', '--dependency', '-H', '--hold'].map((name) => [name, 'use sbatch'] as const),
-  ...['-o', '--output', '-e', '--error'].map(
-    (name) => [name, 'outside a job the output is shown; redirect it: srun … >FILE'] as const,
-  ),
-  ['--pty', 'there are no interactive jobs; `gryphus ssh JOB` opens a shell beside one that runs'],
   ['-W', 'srun ends when all its tasks have ended'],
 ]);
 
 /**
  * Outside a job: submits one for the step, as sbatch would, and shows its output until it ends; the highest exit status
- * of its tasks.
+ * of its tasks. With `--pty`, the command runs at this terminal, beside a job that only keeps its resources.
  */
 export async function srunOutside(
   gryphus: Gryphus,
   words: readonly string[],
   warn: (text: string) => void,
 ): Promise<number> {
-  const { splitOptions, steps } = await import('../../index.ts');
-  const { stepScript } = await steps();
+  const { sessions, splitOptions, steps } = await import('../../index.ts');
   const { options, rest: command } = splitOptions('slurm', words, OWN);
   for (const { name } of options) {
     const instead = REFUSED.get(name);
@@ -50,16 +50,29 @@ export async function srunOutside(
   const cores = options.findLast(({ name }) => name === '-c' || name === '--cpus-per-task');
   const given = (...names: string[]) => options.some(({ name }) => names.includes(name));
   const files = new RunFiles(gryphus.paths.stateDir);
-  const stdin = given('-i', '--input') ? undefined : await files.stdin(undefined);
-  const streams = { '-o': files.stdout, '-e': files.stderr, ...(stdin === undefined ? {} : { '-i': stdin }) };
+  const isSession = given('--pty');
+  if (isSession && step.some((word) => word !== '-u'))
+    throw new Refused(`--pty: one task has the terminal, without ${step.join(' ')}`);
+  const stdin = isSession || given('-i', '--input') ? undefined : await files.stdin(undefined);
+  // As with sbatch, both streams go to the file of -o unless -e names another.
+  const shown = STREAMS.filter(
+    (stream) => !given('-o', '--output') && (stream === 'stdout' || !given('-e', '--error')),
+  );
+  const streams = {
+    ...(shown.includes('stdout') ? { '-o': files.stdout } : {}),
+    ...(shown.includes('stderr') ? { '-e': files.stderr } : {}),
+    ...(stdin === undefined ? {} : { '-i': stdin }),
+  };
   const submitted = await gryphus
     .submit({
-      text: stepScript([...(cores?.words ?? []), ...step]),
+      text: isSession
+        ? `#!/bin/sh\n${(await sessions()).sessionHolder()}`
+        : (await steps()).stepScript([...(cores?.words ?? []), ...step]),
       cwd: process.cwd(),
       script: {
         system: 'slurm',
         name: basename(program),
-        args: [...command],
+        args: isSession ? [] : [...command],
         // A relative path is a file here.
         input: program.includes('/') && !program.startsWith('/') ? [program] : [],
         options: [
@@ -73,5 +86,11 @@ export async function srunOutside(
       throw error;
     });
   if (!given('-Q', '--quiet')) for (const { message } of submitted.warnings) warn(`srun: warning: ${message}\n`);
-  return followRun(gryphus, { cluster: submitted.cluster, proc: 0 });
+  const { cluster } = submitted;
+  if (!isSession) return followRun(gryphus, { cluster, proc: 0 }, shown);
+  const told = (what: string) => {
+    if (!given('-Q', '--quiet')) warn(`srun: job ${cluster} ${what}\n`);
+  };
+  told('queued and waiting for resources');
+  return runSession(gryphus, { cluster, proc: 0 }, command, () => told('has been allocated resources'));
 }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { constants, hostname } from 'node:os';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
@@ -26,7 +26,9 @@ export async function srun(words: readonly string[]): Promise<number> {
   if (!['ALL', undefined].includes(values.get('export'))) throw new Refused('--export: only ALL is supported');
   const tasks = stepOf(values, process.env);
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.removeAllListeners(signal);
-  return Math.max(...(await Promise.all(tasks.map((task) => run(command, task, tasks, values.has('label'))))));
+  const bad = values.get('kill-on-bad-exit');
+  const step = new Step(tasks, values.has('label'), bad !== undefined && bad !== '0');
+  return Math.max(...(await Promise.all(tasks.map((task) => step.run(command, task)))));
 }
 
 /** The tasks of a step, block by block: each node gets its first ones before the next node does. */
@@ -53,43 +55,66 @@ function stepOf(values: ReadonlyMap<string, string>, env: NodeJS.ProcessEnv): Ta
   });
 }
 
-async function run(command: readonly string[], task: Task, tasks: readonly Task[], label: boolean): Promise<number> {
-  const { rank, node, local } = task;
-  const own = {
-    SLURM_PROCID: rank,
-    SLURM_LOCALID: local,
-    SLURM_NODEID: node,
-    SLURM_NTASKS: tasks.length,
-    SLURM_NPROCS: tasks.length,
-    SLURM_STEP_ID: 0,
-    SLURM_STEP_NUM_NODES: new Set(tasks.map((one) => one.node)).size,
-  };
-  const env = {
-    ...process.env,
-    ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)])),
-  };
-  const rsh = process.env['GRYPHUS_RSH'];
-  const away = rsh !== undefined && `${node}` !== process.env['_CONDOR_PROCNO'];
-  const [program = '', ...args] = away ? [rsh, `node${node}`, 'exec /bin/sh'] : command;
-  // Only the first task has standard input.
-  const stdin = away ? 'pipe' : rank === 0 ? 'inherit' : 'ignore';
-  const output = label ? 'pipe' : 'inherit';
-  const child = spawn(program, args, { env, stdio: [stdin, output, output] });
-  child.stdin?.on('error', () => undefined).end(away ? remotely(command, env) : '');
-  const prefix = `${String(rank).padStart(String(tasks.length - 1).length)}: `;
-  if (child.stdout) labelled(child.stdout, prefix, process.stdout);
-  if (child.stderr) labelled(child.stderr, prefix, process.stderr);
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => child.kill(signal));
-  return new Promise((done, fail) => {
-    child.once('error', ({ message }) => fail(new Refused(`execve(): ${program}: ${message}`, 2)));
-    child.once('close', (code, signal) => {
-      const status = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
-      const where = rsh === undefined ? hostname() : `node${node}`;
-      const how = SIGNALED[status] ?? `Exited with exit code ${status}`;
-      if (status !== 0) process.stderr.write(`srun: error: ${where}: task ${rank}: ${how}\n`);
-      done(status);
+/** The tasks of one step, each a process. */
+class Step {
+  readonly #tasks: readonly Task[];
+  readonly #label: boolean;
+  readonly #killOnBadExit: boolean;
+  readonly #children = new Set<ChildProcess>();
+
+  constructor(tasks: readonly Task[], label: boolean, killOnBadExit: boolean) {
+    this.#tasks = tasks;
+    this.#label = label;
+    this.#killOnBadExit = killOnBadExit;
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.#kill(signal));
+  }
+
+  /** Its exit status. */
+  async run(command: readonly string[], { rank, node, local }: Task): Promise<number> {
+    const own = {
+      SLURM_PROCID: rank,
+      SLURM_LOCALID: local,
+      SLURM_NODEID: node,
+      SLURM_NTASKS: this.#tasks.length,
+      SLURM_NPROCS: this.#tasks.length,
+      SLURM_STEP_ID: 0,
+      SLURM_STEP_NUM_NODES: new Set(this.#tasks.map((one) => one.node)).size,
+    };
+    const env = {
+      ...process.env,
+      ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name, String(value)])),
+    };
+    const rsh = process.env['GRYPHUS_RSH'];
+    const away = rsh !== undefined && `${node}` !== process.env['_CONDOR_PROCNO'];
+    const [program = '', ...args] = away ? [rsh, `node${node}`, 'exec /bin/sh'] : command;
+    // Only the first task has standard input.
+    const stdin = away ? 'pipe' : rank === 0 ? 'inherit' : 'ignore';
+    const output = this.#label ? 'pipe' : 'inherit';
+    const child = spawn(program, args, { env, stdio: [stdin, output, output] });
+    this.#children.add(child);
+    child.stdin?.on('error', () => undefined).end(away ? remotely(command, env) : '');
+    const prefix = `${String(rank).padStart(String(this.#tasks.length - 1).length)}: `;
+    if (child.stdout) labelled(child.stdout, prefix, process.stdout);
+    if (child.stderr) labelled(child.stderr, prefix, process.stderr);
+    return new Promise((done, fail) => {
+      child.once('error', ({ message }) => fail(new Refused(`execve(): ${program}: ${message}`, 2)));
+      child.once('close', (code, signal) => {
+        this.#children.delete(child);
+        const status = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+        const where = rsh === undefined ? hostname() : `node${node}`;
+        const how = SIGNALED[status] ?? `Exited with exit code ${status}`;
+        if (status !== 0) {
+          process.stderr.write(`srun: error: ${where}: task ${rank}: ${how}\n`);
+          if (this.#killOnBadExit) this.#kill('SIGKILL');
+        }
+        done(status);
+      });
     });
-  });
+  }
+
+  #kill(signal: NodeJS.Signals): void {
+    for (const child of this.#children) child.kill(signal);
+  }
 }
 
 /** As srun names them. */

@@ -19,6 +19,8 @@ export interface Autocluster {
   /** The mean of its jobs' recent run times, in seconds, and how many jobs were counted. */
   mean: number;
   seen: number;
+  /** Whether its jobs go on elsewhere from a checkpoint (`want_checkpoint`). */
+  readonly moves: boolean;
 }
 
 export type AttemptPhase = 'prepared' | 'idle' | 'granted' | 'running' | 'suspended' | 'ended' | 'withdrawn';

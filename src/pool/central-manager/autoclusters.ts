@@ -1,10 +1,15 @@
 import type { AttrTexts } from '../../job/attrs.ts';
+import { inAd, readBoolean } from '../../job/values.ts';
 import { adFrom } from '../wire/ads.ts';
 import { type Attempt, type Autocluster, goesBefore } from './attempts.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
 import type { WantedKind } from './negotiator.ts';
 import { folded, Significance } from './significance.ts';
 
+/** A worker leaves a minute before its allocation ends; a job of unknown run time is not started for less than half a minute, in seconds. */
+const LEAST_TIME = 90;
+/** A job with `want_checkpoint` goes on at the next worker: a quarter of a minute is worth its move. */
+const LEAST_TIME_TO_MOVE = 75;
 /** Tasks whose mean run time is below this are quick, in seconds. */
 const QUICK_SECONDS = 0.05;
 /** How many of a kind must have been seen before the mean is used. */
@@ -59,6 +64,7 @@ export class Autoclusters {
       queue: [],
       mean: 0,
       seen: 0,
+      moves: readBoolean(inAd(request.ad), 'WantCheckpoint') === true,
     };
     this.#autoclusters.set(signature, kind);
     return kind;
@@ -115,7 +121,7 @@ export class Autoclusters {
       waiting: kind.queue.length,
       prio: first.request.prio,
       order,
-      expected: this.expected(kind),
+      needs: timeNeeded(kind),
     }));
   }
 
@@ -130,13 +136,6 @@ export class Autoclusters {
     if (seconds < 0) return;
     kind.seen += 1;
     kind.mean += (seconds - kind.mean) / Math.min(kind.seen, 20);
-  }
-
-  /** The expected run time of the first waiting attempt, in seconds; `undefined` if unknown. */
-  expected(kind: Autocluster): number | undefined {
-    const first = kind.queue[0]?.request.spec;
-    if (first && 'walltimeSeconds' in first && first.walltimeSeconds !== undefined) return first.walltimeSeconds;
-    return kind.seen === 0 ? undefined : kind.mean;
   }
 
   /** A run of this kind takes longer than its mean suggests, which is no longer trusted. */
@@ -183,6 +182,18 @@ export class Autoclusters {
       ({ owner, queue }) => owner !== kind.owner || (queue[0]?.request.prio ?? next) > next,
     );
   }
+}
+
+/**
+ * How long a worker's allocation must last for the first waiting attempt, in seconds: until its expected end, if it cannot
+ * move.
+ */
+export function timeNeeded({ queue, mean, moves, seen }: Autocluster): number {
+  if (moves) return LEAST_TIME_TO_MOVE;
+  const first = queue[0]?.request.spec;
+  if (first && 'walltimeSeconds' in first && first.walltimeSeconds !== undefined)
+    return LEAST_TIME + first.walltimeSeconds;
+  return seen === 0 ? LEAST_TIME : LEAST_TIME + mean;
 }
 
 /** How many times the mean run time of its kind a run is not expected to exceed. */

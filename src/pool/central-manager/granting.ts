@@ -8,8 +8,8 @@ import type { Attempt, Autocluster } from './attempts.ts';
 import { type Collector, freeNow, type HeldClaim, slotName, takesMore, type Worker } from './collector.ts';
 import { isKeptByClient } from './central-manager-journal.ts';
 import type { CentralManagerPorts } from './central-manager-ports.ts';
-import type { Autoclusters } from './autoclusters.ts';
-import { type Grant, lastsFor, negotiate, type Offer } from './negotiator.ts';
+import { type Autoclusters, timeNeeded } from './autoclusters.ts';
+import { type Grant, negotiate, type Offer } from './negotiator.ts';
 import { preemptions } from './preempting.ts';
 import type { Priorities } from './priorities.ts';
 import type { Gate, Sharing } from './sharing.ts';
@@ -182,7 +182,7 @@ export class Granting {
     if (!worker || !claim || claim.behind.delete(attempt.key) || claim.key !== attempt.key) return;
     claim.key = firstOf(claim.behind);
     const tired = ports.clock() - claim.madeAt > CLAIM_LIFE_MS && autoclusters.othersWait(claim.kind);
-    const lasts = lastsFor({ expected: autoclusters.expected(claim.kind) }, collector.timeOf(worker));
+    const lasts = collector.timeOf(worker).timeToLive > timeNeeded(claim.kind);
     const here = takesMore(worker);
     const open = here && !tired && lasts && !claim.promised && !this.#isBarred(claim) && this.#mayStart(claim.kind);
     const bound = claim.dedicated === true || this.#options.dedicated.holdsOf(worker.instance);
@@ -241,7 +241,7 @@ export class Granting {
         first.has(rival.owner) &&
         fits(rival.size, space) &&
         !collector.refuses(worker, rival) &&
-        lastsFor({ expected: autoclusters.expected(rival) }, collector.timeOf(worker)) &&
+        collector.timeOf(worker).timeToLive > timeNeeded(rival) &&
         matchmaker.matches(rival.ad, machine),
     );
   }

@@ -15,8 +15,8 @@ export interface WantedKind<K> {
   /** Those of the first job of the kind: JobPrio, then its place among the first jobs of all kinds. */
   readonly prio: number;
   readonly order: number;
-  /** The expected run time of one job, in seconds; `undefined` if unknown. */
-  readonly expected: number | undefined;
+  /** How long the worker's allocation must last for one job, in seconds. */
+  readonly needs: number;
 }
 
 /** What a worker has free. */
@@ -51,9 +51,6 @@ export interface NegotiationOptions {
   readonly gate?: Gate;
   readonly ranks?: JobRanks;
 }
-
-/** A job of unknown run time is not started on a worker with less than this time left, in seconds. */
-const LEAST_TIME = 90;
 
 /**
  * One negotiation cycle. Owners take turns by priority, each with the best of their jobs. Those within the quotas of
@@ -163,7 +160,7 @@ function choiceOf<K, W>(
   };
   for (const [index, offer] of offers.entries()) {
     const there = free[index];
-    if (!there || !fits(wanted.size, there) || !lastsFor(wanted, offer) || offer.refuses(wanted.kind)) continue;
+    if (!there || !fits(wanted.size, there) || offer.timeToLive <= wanted.needs || offer.refuses(wanted.kind)) continue;
     const shape = `${offer.shape}\0${there.cpus},${there.memoryMb},${there.diskKb},${there.gpus},${Object.values(there.others ?? {}).join()}`;
     if (!evaluated.has(shape)) {
       const machine = offerAd(offer.ad, there);
@@ -181,12 +178,4 @@ function choiceOf<K, W>(
 function byKeys(a: readonly number[], b: readonly number[]): number {
   for (const [i, key] of a.entries()) if (key !== b[i]) return (b[i] ?? 0) - key;
   return 0;
-}
-
-/** Whether a job is expected to end before the worker's allocation does. */
-export function lastsFor(
-  { expected }: { readonly expected: number | undefined },
-  { timeToLive }: { readonly timeToLive: number },
-): boolean {
-  return timeToLive > (expected === undefined ? LEAST_TIME : LEAST_TIME + expected);
 }

@@ -2,11 +2,11 @@ import { analyze, explain, Matchmaker } from '../../classad/api.ts';
 import { inAd, readString } from '../../job/values.ts';
 import { offerAd } from '../wire/ads.ts';
 import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
+import { timeNeeded } from './autoclusters.ts';
 import { NO_WORKERS, type WaitInPool } from '../wire/client-wire.ts';
 import { type Collector, freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
 import { whyGangWaits } from './gangs/why-waits.ts';
-import { lastsFor } from './negotiator.ts';
 import { shortOf, slotsIn } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
 
@@ -145,8 +145,8 @@ function timeLeft({ texts }: Worker): number {
   return Number(texts['TimeToLive'] ?? Number.POSITIVE_INFINITY);
 }
 
-function lasts({ seen, mean }: Autocluster, worker: Worker): boolean {
-  return lastsFor({ expected: seen > 0 ? mean : undefined }, { timeToLive: timeLeft(worker) });
+function lasts(kind: Autocluster, worker: Worker): boolean {
+  return timeLeft(worker) > timeNeeded(kind);
 }
 
 function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): string {
