@@ -30,7 +30,7 @@ describe.skipIf(skipped())('the documentation site', { timeout: 600_000 }, () =>
     const { status, stdout, stderr } = build();
     expect({ status, text: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, text: '' });
     expect(page('index.html')).toMatch(/<title>Gryphus/);
-    expect(page('docs/five-minutes/slurm.html')).toContain('gryphus compat install');
+    expect(page('docs/five-minutes/slurm.html')).toContain('For Slurm users');
     expect(page('docs/api/classes/Gryphus.html')).toContain('submit');
     expect(existsSync(join(tree, 'site/dist/docs/cli/submit.html'))).toBe(true);
   });
@@ -38,7 +38,7 @@ describe.skipIf(skipped())('the documentation site', { timeout: 600_000 }, () =>
   it('with a link that leads nowhere is not built, and the page is named', () => {
     writeFileSync(join(tree, 'docs/chirp.md'), '# Chirp\n\nSee [this](pool.md#no-such-heading).\n');
     const { status, stderr } = build();
-    expect(stderr).toContain('broken link in docs/chirp.html: /docs/pool#no-such-heading');
+    expect(stderr).toContain('broken link in docs/chirp.html: /docs/pool.html#no-such-heading');
     expect(status).toBe(1);
   });
 });

@@ -93,10 +93,12 @@ export class FlockClient {
     return removeAgreement(this.#paths, name);
   }
 
+  /** Stops lending and borrowing under one agreement, or goes on with it; what runs stays. */
   pause(name: string, paused: boolean): Promise<void> {
     return pauseAgreement(this.#paths, name, paused);
   }
 
+  /** The agreements, each with what it lends and borrows now. */
   async list(): Promise<readonly PartnerView[]> {
     return Promise.all(partnerNames(this.#paths).map((name) => this.#view(name)));
   }

@@ -1,5 +1,5 @@
 # Written by Gryphus: a session beside the job that session-holder.sh runs, with the job's environment and directory.
-gryphus_at=$PWD/.gryphus-session
+gryphus_at=${_CONDOR_SCRATCH_DIR:-$PWD}/.gryphus-session
 gryphus_term=${TERM-}
 gryphus_over() {
   echo "$1" >"$gryphus_at-new" && mv "$gryphus_at-new" "$gryphus_at-end"

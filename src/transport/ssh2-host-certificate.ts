@@ -1,4 +1,3 @@
-/// <reference path="./ssh2-inside.d.ts" />
 import type { Client } from 'ssh2';
 import kex from 'ssh2/lib/protocol/kex.js';
 import { parseCertificate, plainType } from '../util/ssh-certificate.ts';

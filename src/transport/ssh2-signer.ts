@@ -1,4 +1,3 @@
-/// <reference path="./ssh2-inside.d.ts" />
 import { generateKeyPairSync } from 'node:crypto';
 import ssh2, { type Client, type ParsedKey } from 'ssh2';
 import utils from 'ssh2/lib/protocol/utils.js';

@@ -104,7 +104,7 @@ describe.skipIf(skipWithoutSlurm())('a session in a job', { timeout: 180_000 }, 
     const person = new Typist(agent, [join(bin, 'qsub'), '-I', '-l', 'select=1:ncpus=1'], { PS1: '$ ' });
     await person.sees(' ready');
     person.types('echo "in $PBS_ENVIRONMENT $((40 + 2))"; exit 2');
-    await person.sees('in  42').catch(() => console.log(person.said));
+    await person.sees('in PBS_INTERACTIVE 42');
     expect(await person.ended).toBe(2);
     expect(person.said).toMatch(/qsub: job \d+\.\S+ completed/);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Attempt } from '../../src/pool/central-manager/attempts.ts';
-import { Autoclusters } from '../../src/pool/central-manager/autoclusters.ts';
+import { Autoclusters, timeNeeded } from '../../src/pool/central-manager/autoclusters.ts';
 import { folded } from '../../src/pool/central-manager/significance.ts';
 import { JUST_TRUE } from './just-true.ts';
 
@@ -47,6 +47,27 @@ it("a user's jobs of one kind are served by priority, submission and id, also on
     'a.7.10.1',
     'a.8.0.1',
   ]);
+});
+
+it('a job that goes on elsewhere needs no worker that lasts until its end', () => {
+  const autoclusters = new Autoclusters();
+  const needs = (ad: Record<string, string>, walltimeSeconds?: number): number => {
+    const one = attempt(0);
+    const spec = walltimeSeconds === undefined ? one.request.spec : { ...one.request.spec, walltimeSeconds };
+    const another = { ...one, request: { ...one.request, ad: { ...one.request.ad, ...ad }, spec } };
+    autoclusters.enqueue(another);
+    if (!another.kind) throw new Error('no kind');
+    const seconds = timeNeeded(another.kind);
+    autoclusters.take(another.kind);
+    autoclusters.learn(another.kind, 1000);
+    return seconds;
+  };
+  expect(needs({})).toBe(90);
+  expect(needs({})).toBe(1090);
+  expect(needs({}, 500)).toBe(590);
+  for (const ad of [{ WantCheckpoint: 'true' }, { WhenToTransferOutput: '"ON_EXIT_OR_EVICT"' }])
+    for (const seconds of [undefined, 500]) expect(needs(ad, seconds)).toBeLessThan(90);
+  expect(needs({ WhenToTransferOutput: '"ON_EXIT"' })).toBe(1090);
 });
 
 describe('kinds of jobs that a new machine tells apart', () => {

@@ -24,7 +24,7 @@ const NO_FILES: readonly SplitOption[] = ['-o', '-e'].map((name) => ({
   value: '/dev/null',
   words: [name, '/dev/null'],
 }));
-const LOGIN = ['/bin/sh', '-c', 'exec "${SHELL:-/bin/sh}"'];
+const LOGIN = ['/bin/sh', '-c', 'exec env PBS_ENVIRONMENT=PBS_INTERACTIVE "${SHELL:-/bin/sh}"'];
 
 /** Submits as PBS' qsub does; the exit status. */
 export async function pbsQsub(gryphus: Gryphus, words: readonly string[], write: Write, warn: Write): Promise<number> {

@@ -14,9 +14,9 @@ const OWN: OwnOptions = new Map([
   ...['-K', '--kill-on-bad-exit'].map((name) => [name, 'optional'] as const),
 ]);
 /** Passed to the srun of a Slurm site, and to ours. */
-const OF_STEP: ReadonlySet<string> = new Set([
-  ...['-l', '--label', '-u', '--unbuffered', '--mpi', '--cpu-bind', '-K', '--kill-on-bad-exit'],
-]);
+const OF_STEP: ReadonlySet<string> = new Set(
+  '-l --label -u --unbuffered --mpi --cpu-bind -K --kill-on-bad-exit'.split(' '),
+);
 const STREAMS = ['stdout', 'stderr'] as const;
 
 /** What has no meaning for a command that waits for its job, and what to use instead. */

@@ -19,7 +19,7 @@ export interface Autocluster {
   /** The mean of its jobs' recent run times, in seconds, and how many jobs were counted. */
   mean: number;
   seen: number;
-  /** Whether its jobs go on elsewhere from a checkpoint (`want_checkpoint`). */
+  /** Whether its jobs go on elsewhere with what they have done. */
   readonly moves: boolean;
 }
 

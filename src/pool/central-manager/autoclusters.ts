@@ -1,5 +1,5 @@
 import type { AttrTexts } from '../../job/attrs.ts';
-import { inAd, readBoolean } from '../../job/values.ts';
+import { inAd, readBoolean, readString } from '../../job/values.ts';
 import { adFrom } from '../wire/ads.ts';
 import { type Attempt, type Autocluster, goesBefore } from './attempts.ts';
 import type { AttemptRequest } from '../wire/client-wire.ts';
@@ -8,7 +8,7 @@ import { folded, Significance } from './significance.ts';
 
 /** A worker leaves a minute before its allocation ends; a job of unknown run time is not started for less than half a minute, in seconds. */
 const LEAST_TIME = 90;
-/** A job with `want_checkpoint` goes on at the next worker: a quarter of a minute is worth its move. */
+/** A job that goes on at the next worker: a quarter of a minute is worth its move. */
 const LEAST_TIME_TO_MOVE = 75;
 /** Tasks whose mean run time is below this are quick, in seconds. */
 const QUICK_SECONDS = 0.05;
@@ -52,7 +52,8 @@ export class Autoclusters {
     const { cpus, memoryMb, diskKb, gpus, others } = request.size;
     const more = others === undefined ? '' : JSON.stringify(others);
     const own = this.significance.dynamic ? request.key : '';
-    const signature = `${request.owner}\0${cpus},${memoryMb},${diskKb},${gpus}${more}\0${own}\0${this.significance.signature('job', all)}`;
+    const moves = goesOnElsewhere(request.ad);
+    const signature = `${request.owner}\0${moves}\0${cpus},${memoryMb},${diskKb},${gpus}${more}\0${own}\0${this.significance.signature('job', all)}`;
     const known = this.#autoclusters.get(signature);
     if (known) return known;
     const kind: Autocluster = {
@@ -64,7 +65,7 @@ export class Autoclusters {
       queue: [],
       mean: 0,
       seen: 0,
-      moves: readBoolean(inAd(request.ad), 'WantCheckpoint') === true,
+      moves,
     };
     this.#autoclusters.set(signature, kind);
     return kind;
@@ -182,6 +183,15 @@ export class Autoclusters {
       ({ owner, queue }) => owner !== kind.owner || (queue[0]?.request.prio ?? next) > next,
     );
   }
+}
+
+/** Whether what it has done goes with it to the next worker: `want_checkpoint`, or ON_EXIT_OR_EVICT. */
+function goesOnElsewhere(ad: AttrTexts): boolean {
+  const source = inAd(ad);
+  return (
+    readBoolean(source, 'WantCheckpoint') === true ||
+    readString(source, 'WhenToTransferOutput')?.toUpperCase() === 'ON_EXIT_OR_EVICT'
+  );
 }
 
 /**

@@ -75,6 +75,7 @@ export const reservation = z.strictObject({
   from: moment,
   until: moment,
 });
+/** Slots of the pool that are set aside for parallel jobs (`gryphus reserve`). */
 export type Reservation = Read<typeof reservation>;
 
 /** An owner's use of the pool, as the central manager saves it. */
