@@ -35,7 +35,7 @@ export async function followRun(
     ]);
     if (leave.signal.aborted) return signals.status;
     line.clear();
-    return await statusOf(gryphus, id, signals.interrupted ? signals.status : undefined);
+    return await statusOf(gryphus, id, { interrupted: signals.interrupted ? signals.status : undefined });
   } finally {
     leave.abort();
     signals.end();
@@ -44,8 +44,15 @@ export async function followRun(
   }
 }
 
-/** The exit status of a job that has ended or is held; says why it has none, unless it was interrupted, which has its own. */
-export async function statusOf(gryphus: Gryphus, id: JobId, interrupted?: number): Promise<number> {
+/**
+ * The exit status of a job that has ended or is held; says why it has none, unless it was interrupted, which has its own.
+ * `comesBack`: whether it says how to come back to a held job.
+ */
+export async function statusOf(
+  gryphus: Gryphus,
+  id: JobId,
+  { interrupted, comesBack = true }: { readonly interrupted?: number | undefined; readonly comesBack?: boolean } = {},
+): Promise<number> {
   const job = await firstOf(gryphus.jobs({ ids: [id], attributes: ['Out', 'Err', 'In', ...OUTCOME_ATTRIBUTES] }));
   if (!job) throw new GryphusError('not-found', `There is no job ${formatJobId(id)}.`);
   const outcome = outcomeOf(job.state, { get: (name) => job.ad[name] });
@@ -61,7 +68,9 @@ export async function statusOf(gryphus: Gryphus, id: JobId, interrupted?: number
     `gryphus: Job ${formatJobId(job.id)}: ${why?.summary ?? outcome.is}`,
     ...(why?.details ?? []).map((one) => `  ${one}`),
     ...(why?.suggestions ?? []).map((one) => `  → ${one}`),
-    ...(outcome.is === 'held' ? [`  → Then come back to it: gryphus run --attach ${formatJobId(job.id)}`] : []),
+    ...(outcome.is === 'held' && comesBack
+      ? [`  → Then come back to it: gryphus run --attach ${formatJobId(job.id)}`]
+      : []),
   ];
   process.stderr.write(`${lines.join('\n')}\n`);
   return NO_STATUS;

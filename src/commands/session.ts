@@ -7,6 +7,9 @@ import { typedShell } from './typed-shell.ts';
 
 const INTERRUPTED = 130;
 const TERMINATED = 143;
+const CUT_OFF = 'which was cut off';
+/** How long it waits for the end of its job before it looks whether that has lost its machine, in milliseconds. */
+const LOOK_MS = 3000;
 
 /**
  * Waits until a job that keeps its resources for a session (`sessionHolder`) runs, and runs the command beside it, with
@@ -28,13 +31,12 @@ export async function runSession(
         resolve(status);
       });
   });
-  const remove = () => gryphus.act('remove', { ids: [id], reason: 'via its session, which was cut off' });
   try {
     const status = await Promise.race([cut, session(gryphus, id, command, begins, leave.signal)]);
-    if (leave.signal.aborted) await remove();
+    if (leave.signal.aborted) await remove(gryphus, id, CUT_OFF);
     return status;
   } catch (error) {
-    await remove().catch(() => undefined);
+    await remove(gryphus, id, CUT_OFF).catch(() => undefined);
     throw error;
   }
 }
@@ -48,19 +50,39 @@ async function session(
 ): Promise<number> {
   await started(gryphus, id, signal);
   if (signal.aborted) return INTERRUPTED;
-  const job = await firstOf(gryphus.query({ ids: [id], attributes: [] }));
-  if (!job || LIFE[job.state].shows === 'held') {
-    const status = await statusOf(gryphus, id);
-    await gryphus.act('remove', { ids: [id], reason: 'via its session, which never began' });
-    return status;
-  }
+  const job = await look(gryphus, id);
+  if (job === undefined || job.shows === 'held') return settled(gryphus, id);
   begins();
   const { sessionCommand } = await sessions();
   const status = await typedShell(gryphus, id, sessionCommand(command));
   // Until its files are here.
-  await gryphus.wait({ ids: [id], until: 'settled', signal });
-  if (!signal.aborted) await statusOf(gryphus, id);
+  while (!(await gryphus.wait({ ids: [id], until: 'settled', signal, timeoutMs: LOOK_MS }))) {
+    if (signal.aborted) return status;
+    const now = await look(gryphus, id);
+    if (now === undefined || (now.shows !== 'idle' && now.starts === job.starts)) continue;
+    process.stderr.write('gryphus: the session is over: its job lost its machine.\n');
+    await remove(gryphus, id, 'whose machine was lost');
+    return status;
+  }
+  await settled(gryphus, id);
   return status;
+}
+
+/** The job's exit status. A held one, of which it says why, is removed: nobody comes back to it. */
+async function settled(gryphus: Gryphus, id: JobId): Promise<number> {
+  const status = await statusOf(gryphus, id, { comesBack: false });
+  if ((await look(gryphus, id))?.shows === 'held') await remove(gryphus, id, 'which is over');
+  return status;
+}
+
+/** As what the job shows in the queue, and how often it has started; `undefined` if it has left it. */
+async function look(gryphus: Gryphus, id: JobId) {
+  const job = await firstOf(gryphus.query({ ids: [id], attributes: ['NumJobStarts'] }));
+  return job && { shows: LIFE[job.state].shows, starts: job.ad['NumJobStarts'] };
+}
+
+async function remove(gryphus: Gryphus, id: JobId, which: string): Promise<void> {
+  await gryphus.act('remove', { ids: [id], reason: `via its session, ${which}` });
 }
 
 async function started(gryphus: Gryphus, id: JobId, signal: AbortSignal): Promise<void> {

@@ -123,6 +123,24 @@ describe.skipIf(skipWithoutSlurm())('a session in a job', { timeout: 180_000 }, 
     expect(await newest()).toMatchObject({ JobStatus: 3 });
   });
 
+  it('is over when its job is held, evicted or taken away, says why, and leaves nothing in the queue', async () => {
+    const idle = async () => (await agent.ok('q', '-af', 'ClusterId')) === '' || undefined;
+    const words = ours('run', '--tty', '--', 'sh', '-c', 'echo "in $((40 + 2))"; sleep 1000');
+    for (const [how, said] of [
+      [['vacate', '--all'], 'its job lost its machine'],
+      [['hold', '--all'], 'via gryphus hold'],
+      [['rm', '--all'], 'via gryphus rm'],
+    ] as const) {
+      const person = new Typist(agent, words);
+      await person.sees('in 42');
+      await agent.ok(...how);
+      expect(await person.ended).not.toBe(0);
+      expect(person.said).toContain(said);
+      expect(person.said).not.toContain('--attach');
+      await until('the queue to be empty', idle, 60_000);
+    }
+  });
+
   it('srun writes the files that it is told, and --kill-on-bad-exit ends the other tasks', async () => {
     const srun = (...words: string[]) => call(agent, {}, join(bin, 'srun'), words);
     const both = await srun('-M', 'login', '-o', 'both.%j', 'sh', '-c', 'echo out; echo err >&2');
