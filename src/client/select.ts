@@ -2,7 +2,7 @@ import { IdSet } from '../job/id-set.ts';
 import type { Attrs } from '../job/attrs.ts';
 import { compileConstraint } from '../job/values.ts';
 import type { JobRecord, LookWish, Queue, Sighting } from '../queue/api.ts';
-import type { JobView, QueryRequest, QueueRequest, SeenJobView, Selection, Selections } from './types.ts';
+import type { AdText, JobView, QueryRequest, QueueRequest, SeenJobView, Selection, Selections } from './types.ts';
 
 /** Converts a selection to a query; a constraint that does not parse is refused with line and column. */
 export function wishOf({ ids, clusters, owner, constraint }: Selection): LookWish {
@@ -86,8 +86,8 @@ export function viewsOf(
   return jobs.map(({ id, state, attrs }) => ({ id, state, ad: pick(attrs) }));
 }
 
-/** Some attributes of a job, under the names by which they were requested. */
-export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<string, string> {
+/** Some attributes of a job, under the names by which they were requested; jobs for which all are the same get one ad. */
+export function picker(attributes: readonly string[]): (attrs: Attrs) => AdText {
   const names = [...new Set(attributes)];
   const byLow = byLowerCase(names);
   /** Keyed by a job's own spelling of a name. */
@@ -110,7 +110,18 @@ export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<
     }
     return ad;
   };
+  const known = new Map<Attrs | undefined, Map<string, AdText>>();
   return ({ parent, own }) => {
+    let alike = known.get(parent);
+    if (!alike) known.set(parent, (alike = new Map()));
+    let key = '';
+    for (const name in own) if (askedFor(name).length > 0) key += `${name}\0${own[name] ?? '\x01'}\0`;
+    let ad = alike.get(key);
+    if (!ad) alike.set(key, (ad = Object.freeze(adOf(parent, own))));
+    return ad;
+  };
+
+  function adOf(parent: Attrs | undefined, own: Attrs['own']): AdText {
     // A copy of the cluster's is made at once, whatever the number of attributes.
     const ad = { ...below(parent) };
     for (const name in own) {
@@ -121,7 +132,7 @@ export function picker(attributes: readonly string[]): (attrs: Attrs) => Record<
       }
     }
     return ad;
-  };
+  }
 }
 
 function byLowerCase(names: readonly string[]): ReadonlyMap<string, readonly string[]> {

@@ -60,27 +60,31 @@ export class SlurmJob {
   /** `12`, `12_3`. */
   readonly id: string;
   readonly state: SlurmState;
-  readonly #ad: AdText;
+  /** Jobs that differ in nothing that was asked for have the same one. */
+  readonly ad: AdText;
+  readonly #index: number | undefined;
   readonly #window: Window | undefined;
 
-  constructor({ cluster, proc }: JobView['id'], ad: AdText, id?: string, window?: Window) {
-    this.#ad = ad;
+  /** `like`: another job with the same ad. */
+  constructor({ cluster, proc }: JobView['id'], ad: AdText, id?: string, window?: Window, like?: SlurmJob) {
+    this.ad = ad;
     this.#window = window;
     this.cluster = cluster;
     this.proc = proc;
-    this.task = this.#number('GryphusArrayTask') ?? (proc > 0 ? proc : undefined);
+    this.#index = like ? like.#index : this.#number('GryphusArrayTask');
+    this.task = this.#index ?? (proc > 0 ? proc : undefined);
     this.id = id ?? (this.task === undefined ? `${cluster}` : `${cluster}_${this.task}`);
-    this.state = stateOf(ad);
+    this.state = like ? like.state : stateOf(ad);
   }
 
   /** The same job under another id. */
   as(id: string): SlurmJob {
-    return new SlurmJob(this, this.#ad, id, this.#window);
+    return new SlurmJob(this, this.ad, id, this.#window);
   }
 
   /** As if the job had been there in this time only. */
   within(window: Window): SlurmJob {
-    return new SlurmJob(this, this.#ad, this.id, window);
+    return new SlurmJob(this, this.ad, this.id, window);
   }
 
   get raw(): number {
@@ -92,7 +96,7 @@ export class SlurmJob {
   }
 
   get reason(): string {
-    return this.state === 'PENDING' || this.#neverFree ? reasonOf(this.#ad) : 'None';
+    return this.state === 'PENDING' || this.#neverFree ? reasonOf(this.ad) : 'None';
   }
 
   get name(): string {
@@ -159,7 +163,7 @@ export class SlurmJob {
   }
 
   get exit(): string {
-    const signal = readBoolean(inAd(this.#ad), 'ExitBySignal') === true ? (this.#number('ExitSignal') ?? 0) : 0;
+    const signal = readBoolean(inAd(this.ad), 'ExitBySignal') === true ? (this.#number('ExitSignal') ?? 0) : 0;
     return signal > 0 ? `0:${signal}` : `${this.#live ? 0 : (this.#number('ExitCode') ?? 0)}:0`;
   }
 
@@ -224,7 +228,7 @@ export class SlurmJob {
   }
 
   get #neverFree(): boolean {
-    return this.#begun === undefined && waitsOrWaited(this.#ad);
+    return this.#begun === undefined && waitsOrWaited(this.ad);
   }
 
   get #live(): boolean {
@@ -232,11 +236,11 @@ export class SlurmJob {
   }
 
   #text(name: string): string | undefined {
-    return readString(inAd(this.#ad), name);
+    return readString(inAd(this.ad), name);
   }
 
   #number(name: string): number | undefined {
-    return readNumber(inAd(this.#ad), name);
+    return readNumber(inAd(this.ad), name);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Gryphus, JobId, QueryRequest } from '../../index.ts';
+import type { AdText, Gryphus, JobId, JobView, QueryRequest } from '../../index.ts';
 import { Refused } from './options.ts';
 import { ATTRIBUTES, JOB_NUMBERS, SlurmJob } from './slurm-job.ts';
 
@@ -60,6 +60,16 @@ export async function* slurmJobs(
   where: 'queue' | 'everywhere',
   selection: QueryRequest = {},
 ): AsyncGenerator<SlurmJob> {
+  for await (const jobs of slurmJobChunks(gryphus, named, where, selection)) yield* jobs;
+}
+
+/** The same in chunks, for long lists. */
+export async function* slurmJobChunks(
+  gryphus: Gryphus,
+  named: readonly Named[] | undefined,
+  where: 'queue' | 'everywhere',
+  selection: QueryRequest = {},
+): AsyncGenerator<readonly SlurmJob[]> {
   const request = {
     attributes: ATTRIBUTES,
     ...selection,
@@ -67,18 +77,28 @@ export async function* slurmJobs(
   };
   if (where === 'queue') {
     const few = named && (await fewTasks(gryphus, named));
-    if (few) return yield* few;
-    for await (const some of gryphus.queryChunks(request))
-      for (const view of some) {
-        const job = new SlurmJob(view.id, view.ad);
-        if (isNamed(job, named)) yield job;
-      }
+    if (few) return yield few;
+    for await (const some of gryphus.queryChunks(request)) {
+      const jobs = jobsOf(some);
+      yield named === undefined ? jobs : jobs.filter((job) => isNamed(job, named));
+    }
   } else {
     for await (const view of gryphus.jobs(request)) {
       const job = new SlurmJob(view.id, view.ad);
-      if (isNamed(job, named)) yield job;
+      if (isNamed(job, named)) yield [job];
     }
   }
+}
+
+/** What is the same for jobs with the same ad is read once. */
+function jobsOf(views: readonly JobView[]): SlurmJob[] {
+  const known = new Map<AdText, SlurmJob>();
+  return views.map(({ id, ad }) => {
+    const like = known.get(ad);
+    const job = new SlurmJob(id, ad, undefined, undefined, like);
+    if (!like) known.set(ad, job);
+    return job;
+  });
 }
 
 /** More tasks are not looked for one by one. */

@@ -1,3 +1,4 @@
+import type { AdText } from '../../index.ts';
 import { Refused } from './options.ts';
 import type { SlurmJob } from './slurm-job.ts';
 import { duration, elapsed, endsAt, moment, outputPaths, tres } from './slurm-jobs.ts';
@@ -128,6 +129,27 @@ export function longColumnsOf(format: string): Column[] {
     const field = BY_NAME.get(name.toLowerCase());
     if (field === undefined) throw new Refused(`Invalid job format specification: ${one}`);
     return { text: '', field, width: width === '' ? USUAL_WIDTH : Number(width), right: right === '.' };
+  });
+}
+
+/** What an ad alone does not tell. */
+const OF_ID: ReadonlySet<Field['value'] | undefined> = new Set(
+  'iAFK'.split('').map((one) => BY_LETTER.get(one)?.value),
+);
+
+/** The lines of jobs of one look; what the same ad gives the same value is made once. */
+export function linesOf(columns: readonly Column[], jobs: readonly SlurmJob[], now: number): string[] {
+  const known = new Map<AdText, Map<Field, string>>();
+  return jobs.map((job) => {
+    let values = known.get(job.ad);
+    if (!values) known.set(job.ad, (values = new Map()));
+    const same = values;
+    return lineOf(columns, (field) => {
+      if (OF_ID.has(field.value)) return field.value(job, now);
+      let value = same.get(field);
+      if (value === undefined) same.set(field, (value = field.value(job, now)));
+      return value;
+    });
   });
 }
 

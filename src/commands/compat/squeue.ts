@@ -1,10 +1,10 @@
-import type { Gryphus } from '../../index.ts';
+import type { AdText, Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
 import { LISTED_ATTRIBUTES, LIVE, type SlurmJob, STATE_NAMES, stateNamed } from './slurm-job.ts';
-import { namedJobs, slurmJobs } from './slurm-jobs.ts';
+import { namedJobs, slurmJobChunks, slurmJobs } from './slurm-jobs.ts';
 import { slurmDocument, squeueJson } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
-import { type Column, columnsOf, fieldOf, isListed, lineOf, longColumnsOf } from './squeue-fields.ts';
+import { type Column, columnsOf, fieldOf, isListed, lineOf, linesOf, longColumnsOf } from './squeue-fields.ts';
 
 const SPEC =
   '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account= -O|--Format= --json --start -i|--iterate= -s|--steps=? -w|--nodelist= -q|--qos= -L|--licenses= -R|--reservation= -v|--verbose';
@@ -33,10 +33,14 @@ export async function squeue(
   let seen = 0;
   const plain = !['json', 'sort', 'account'].some((option) => values.has(option)) && columns.every(isListed);
   const request = plain ? { attributes: LISTED_ATTRIBUTES } : {};
-  for await (const job of slurmJobs(gryphus, named, where, request)) {
-    seen++;
-    if (wanted(job)) found.push(job);
-  }
+  const known = new Map<AdText, boolean>();
+  for await (const jobs of slurmJobChunks(gryphus, named, where, request))
+    for (const job of jobs) {
+      seen++;
+      let isWanted = known.get(job.ad);
+      if (isWanted === undefined) known.set(job.ad, (isWanted = wanted(job)));
+      if (isWanted) found.push(job);
+    }
   if (named !== undefined && seen === 0) await mustExist(gryphus, jobs ?? '');
   const order = ordered(found, values.get('sort') ?? '', now);
   if (values.has('json')) {
@@ -44,7 +48,7 @@ export async function squeue(
     return 0;
   }
   const rows = values.has('array') ? order : joined(order);
-  const text = rows.map((job) => lineOf(columns, ({ value }) => value(job, now)));
+  const text = linesOf(columns, rows, now);
   if (!values.has('noheader')) text.unshift(lineOf(columns, ({ head }) => head));
   if (text.length > 0) write(`${text.join('\n')}\n`);
   return 0;
@@ -114,9 +118,9 @@ function joined(jobs: readonly SlurmJob[]): SlurmJob[] {
   const out: SlurmJob[] = [];
   const pending = new Map<string, { readonly at: number; readonly tasks: number[] }>();
   for (const job of jobs) {
-    const key = `${job.cluster} ${job.reason}`;
     if (job.state !== 'PENDING' || job.task === undefined || job.array === '') out.push(job);
     else {
+      const key = `${job.cluster} ${job.reason}`;
       const group = pending.get(key);
       if (group) group.tasks.push(job.task);
       else {
