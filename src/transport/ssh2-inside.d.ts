@@ -1,4 +1,5 @@
-// Modules inside ssh2 1.17, as far as we use them; scripts/vendor.mjs names them too.
+// Modules inside ssh2 1.17, as far as we use them; scripts/vendor.mjs names them too, and so does every tsconfig.json that includes only
+// what its files import.
 
 declare module 'ssh2/lib/protocol/kex.js' {
   const kex: {
