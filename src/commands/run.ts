@@ -162,7 +162,7 @@ async function session(gryphus: Gryphus, job: OneJob, files: RunFiles): Promise<
   const { cluster } = await submitted(gryphus, describeJob(holder), files);
   const { runSession } = await import('./session.ts');
   const command = ['here' in program ? `./${basename(program.here)}` : first, ...args];
-  process.exitCode = await runSession(gryphus, { cluster, proc: 0 }, command);
+  process.exitCode = await runSession(gryphus, { cluster, proc: 0 }, command).finally(() => files.remove());
 }
 
 async function follow(gryphus: Gryphus, id: JobId): Promise<void> {

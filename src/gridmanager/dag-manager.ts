@@ -3,7 +3,7 @@ import type { Attrs } from '../job/attrs.ts';
 import { readBoolean } from '../job/values.ts';
 import type { AttemptSpec } from '../site/contract.ts';
 
-/** Until now it was in dag-cli/. */
+/** A job that an earlier build submitted names it in dag-cli/. */
 const MAIN = /^\/(?:.*\/)?dag(?:-cli)?\/dag-manager\.js$/;
 const HOME = 'GRYPHUS_HOME';
 

@@ -3,9 +3,9 @@ import { chmodSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { shellWords } from '../../src/util/shell-quote.ts';
-import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
-import { type Sshd, startSshd } from '../sites/sshd.ts';
-import { CLI, TestAgent, until } from './agent.ts';
+import { skipWithoutSlurm } from '../sites/slurm.ts';
+import { CLI, type TestAgent, until } from './agent.ts';
+import { type LoginAndCluster, startLoginAndCluster } from './login-and-cluster.ts';
 import { call } from './said.ts';
 
 /** A person at a terminal, by script(1). */
@@ -34,26 +34,14 @@ class Typist {
 }
 
 describe.skipIf(skipWithoutSlurm())('a session in a job', { timeout: 180_000 }, () => {
+  let ground: LoginAndCluster;
   let agent: TestAgent;
-  let slurm: Slurm;
-  let sshd: Sshd;
   let bin: string;
   beforeAll(async () => {
-    sshd = await startSshd();
-    slurm = await startSlurm({ nodes: 1, cpus: 2 });
-    agent = new TestAgent({ HOME: sshd.clientHome, SSH_AUTH_SOCK: undefined });
-    const more = `scratch = "${agent.dir}/there"\n[limits]\npoll_min = "1s"\n`;
-    agent.site('login', { url: sshd.url, batch: 'fork', more });
-    const prelude = `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`;
-    agent.site('cluster', { url: sshd.url, batch: 'slurm', prelude, more });
-    bin = join(agent.dir, 'bin');
-    await agent.ok('compat', 'install', bin);
+    ground = await startLoginAndCluster(1, 2);
+    ({ agent, bin } = ground);
   }, 120_000);
-  afterAll(async () => {
-    await agent?.end();
-    await slurm?.stop();
-    await sshd?.stop();
-  });
+  afterAll(() => ground?.stop());
 
   const ours = (...words: string[]) => [process.execPath, CLI, ...words];
   const newest = async () => {
@@ -109,22 +97,19 @@ describe.skipIf(skipWithoutSlurm())('a session in a job', { timeout: 180_000 }, 
     expect(person.said).toMatch(/qsub: job \d+\.\S+ completed/);
   });
 
+  const idle = async () => (await agent.ok('q', '-af', 'ClusterId')) === '' || undefined;
+
   it('ends with its terminal', async () => {
     const person = new Typist(agent, ours('run', '--tty', '--', 'sh', '-c', 'echo "in $((40 + 2))"; sleep 1000'));
     await person.sees('in 42');
     // As when the window is closed: the terminal is gone.
     person.process.kill('SIGKILL');
     await person.ended;
-    await until(
-      'the queue to be empty',
-      async () => (await agent.ok('q', '-af', 'ClusterId')) === '' || undefined,
-      60_000,
-    );
+    await until('the queue to be empty', idle, 60_000);
     expect(await newest()).toMatchObject({ JobStatus: 3 });
   });
 
-  it('is over when its job is held, evicted or taken away, says why, and leaves nothing in the queue', async () => {
-    const idle = async () => (await agent.ok('q', '-af', 'ClusterId')) === '' || undefined;
+  it('is over when its job is held, evicted or taken away, says why, and leaves nothing behind', async () => {
     const words = ours('run', '--tty', '--', 'sh', '-c', 'echo "in $((40 + 2))"; sleep 1000');
     for (const [how, said] of [
       [['vacate', '--all'], 'its job lost its machine'],
@@ -138,6 +123,7 @@ describe.skipIf(skipWithoutSlurm())('a session in a job', { timeout: 180_000 }, 
       expect(person.said).toContain(said);
       expect(person.said).not.toContain('--attach');
       await until('the queue to be empty', idle, 60_000);
+      expect(readdirSync(join(agent.home, 'state/runs')), said).toEqual([]);
     }
   });
 

@@ -1,32 +1,22 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Slurm, skipWithoutSlurm, startSlurm } from '../sites/slurm.ts';
-import { type Sshd, startSshd } from '../sites/sshd.ts';
-import { TestAgent } from './agent.ts';
+import { skipWithoutSlurm } from '../sites/slurm.ts';
+import type { TestAgent } from './agent.ts';
+import { type LoginAndCluster, startLoginAndCluster } from './login-and-cluster.ts';
 import { call } from './said.ts';
 
 describe.skipIf(skipWithoutSlurm())('srun outside a job, at sites behind ssh', { timeout: 180_000 }, () => {
+  let ground: LoginAndCluster;
   let agent: TestAgent;
-  let slurm: Slurm;
-  let sshd: Sshd;
+  let bin: string;
   beforeAll(async () => {
-    sshd = await startSshd();
-    slurm = await startSlurm({ nodes: 2, cpus: 4 });
-    agent = new TestAgent({ HOME: sshd.clientHome, SSH_AUTH_SOCK: undefined });
-    const more = `scratch = "${agent.dir}/there"\n[limits]\npoll_min = "1s"\n`;
-    agent.site('login', { url: sshd.url, batch: 'fork', more });
-    const prelude = `export SLURM_CONF='${slurm.env['SLURM_CONF'] ?? ''}'`;
-    agent.site('cluster', { url: sshd.url, batch: 'slurm', prelude, more });
-    await agent.ok('compat', 'install', join(agent.dir, 'bin'));
+    ground = await startLoginAndCluster(2, 4);
+    ({ agent, bin } = ground);
   }, 120_000);
-  afterAll(async () => {
-    await agent?.end();
-    await slurm?.stop();
-    await sshd?.stop();
-  });
+  afterAll(() => ground?.stop());
 
-  const srun = (words: readonly string[], stdin = '') => call(agent, {}, join(agent.dir, 'bin/srun'), words, stdin);
+  const srun = (words: readonly string[], stdin = '') => call(agent, {}, join(bin, 'srun'), words, stdin);
   const lines = (text: string) => text.trimEnd().split('\n').sort();
 
   it('is a step of Slurm on several nodes', async () => {

@@ -92,5 +92,7 @@ export async function srunOutside(
     if (!given('-Q', '--quiet')) warn(`srun: job ${cluster} ${what}\n`);
   };
   told('queued and waiting for resources');
-  return runSession(gryphus, { cluster, proc: 0 }, command, () => told('has been allocated resources'));
+  return runSession(gryphus, { cluster, proc: 0 }, command, () => told('has been allocated resources')).finally(() =>
+    files.remove(),
+  );
 }
