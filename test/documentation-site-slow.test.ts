@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { downloadEnv } from './download-env.ts';
 import { copyTree, ROOT } from './package/packed.ts';
 import { SLOW } from './slow.ts';
 
@@ -9,7 +10,11 @@ import { SLOW } from './slow.ts';
 function skipped(): boolean {
   if (!SLOW) return true;
   if (existsSync(join(ROOT, 'site/node_modules/.bin/vitepress'))) return false;
-  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { cwd: join(ROOT, 'site'), stdio: 'ignore' });
+  const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], {
+    cwd: join(ROOT, 'site'),
+    env: downloadEnv(),
+    stdio: 'ignore',
+  });
   if (status !== 0) process.stderr.write('The build of the documentation site is left out: npm ci in site/ failed.\n');
   return status !== 0;
 }

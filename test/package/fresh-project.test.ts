@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent } from '../agent/agent.ts';
+import { downloadEnv } from '../download-env.ts';
 import { readmeBlocks } from '../readme.ts';
 import { removeTree } from '../remove-tree.ts';
 import { startSshd } from '../sites/sshd.ts';
@@ -19,7 +20,7 @@ const blocks = [...readmeBlocks('ts', 'docs/library.md').values()].flat();
 /** Slow, and only where packages can be fetched. */
 function skipped(): boolean {
   if (!SLOW) return true;
-  if (spawnSync('npm', ['ping'], { stdio: 'ignore' }).status === 0) return false;
+  if (spawnSync('npm', ['ping'], { stdio: 'ignore', env: downloadEnv() }).status === 0) return false;
   process.stderr.write('Tests of the installed package are left out: the package registry is not reachable.\n');
   return true;
 }

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { downloadEnv } from '../download-env.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -35,7 +36,7 @@ export class Packed {
 }
 
 export function npmOk(cwd: string, ...args: string[]): void {
-  const { status, stderr } = spawnSync('npm', args, { cwd, encoding: 'utf8' });
+  const { status, stderr } = spawnSync('npm', args, { cwd, env: downloadEnv(), encoding: 'utf8' });
   if (status !== 0) throw new Error(`npm ${args.join(' ')}: ${stderr}`);
 }
 

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSy
 import { delimiter, dirname, join, resolve } from 'node:path';
 import { placeOf } from '../../scripts/other-debian.mjs';
 import { bareRoot, bareRootWithOldNode, USER } from './bare-root.ts';
+import { downloadEnv, extraCertificates } from '../download-env.ts';
 import { until } from './redis.ts';
 
 const TREE = resolve(import.meta.dirname, '../..');
@@ -83,7 +84,7 @@ export async function startMachine(options: MachineOptions = {}): Promise<BareMa
   if (options.offline) words.push('--net');
   const init = spawn('setpriv', ['--pdeathsig', 'KILL', 'unshare', ...words, 'sh', '-c', INIT, 'sh', dir, ...own], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, PREPARE: options.prepare ?? '' },
+    env: { ...downloadEnv(), PREPARE: options.prepare ?? '' },
   });
   const gone = new Promise<void>((done) => init.once('close', () => done()));
   await ready(init);
@@ -140,7 +141,7 @@ function run(place: Place, user: string, script: string, how: RunOptions, offlin
     npm_config_update_notifier: 'false',
     ...registry(),
     ...(offline ? { npm_config_offline: 'true' } : {}),
-    ...(process.env['NODE_EXTRA_CA_CERTS'] ? { NODE_EXTRA_CA_CERTS: '/etc/more-ca.crt' } : {}),
+    ...(extraCertificates() ? { NODE_EXTRA_CA_CERTS: '/etc/more-ca.crt' } : {}),
     ...how.env,
   };
   const sh = ['sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', how.cwd ?? env['HOME'] ?? '/', 'sh', '-c', script];
