@@ -45,7 +45,8 @@ const STOREYS: Readonly<Record<'languages' | 'agent' | 'beside', Readonly<Record
     // The live page: a server over the API.
     web: 'job user-log config index',
     // The command line: the API, and what has no state.
-    commands: 'job classad user-log index web',
+    'command-server': 'config',
+    commands: 'job classad user-log index web command-server',
     bin: 'commands',
   },
   beside: {

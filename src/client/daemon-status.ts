@@ -8,7 +8,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
-import { type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
+import { COMMAND_SERVER, type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { isOlderState } from '../util/state-version.ts';
 import { runningScheduler } from './daemon.ts';
@@ -71,9 +71,9 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
     throw thrown;
   });
   const patience = older ? PATIENCE_MS : PATIENCE_WITHOUT_QUEUE_MS;
-  // It goes first, or it would start the Scheduler again.
-  const web = daemonsOnDisk(paths).find(({ name }) => name === WEB);
-  if (web) await endProcess(web, PATIENCE_WITHOUT_QUEUE_MS);
+  // They go first, or they would start the Scheduler again.
+  const first = daemonsOnDisk(paths).filter(({ name }) => name === WEB || name === COMMAND_SERVER);
+  await Promise.all(first.map((one) => endProcess(one, PATIENCE_WITHOUT_QUEUE_MS)));
   if (queue) {
     try {
       const scheduler = await runningScheduler(queue);

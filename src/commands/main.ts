@@ -10,6 +10,7 @@ import { allCommands, CHOICE, type CommandId, COMMANDS } from './registry.ts';
 import { hasColours } from './show/colour.ts';
 import { errorText } from './show/error.ts';
 import { commandFor, commandLike, synonymFor } from './other-words.ts';
+import { Elsewhere, isServed } from '../command-server/served.ts';
 import { ownStreams } from './streams.ts';
 import { type TypedCommand, usageError } from './usage-error.ts';
 
@@ -18,12 +19,24 @@ const root = resolve(here, '../..');
 
 /** Runs the command line, from its words to the exit status. */
 export async function main(words: readonly string[]): Promise<void> {
+  if (words[0] === 'compat' && words[1] === 'serve')
+    return (await import('../command-server/command-server.ts')).serveCommands(run);
   ownStreams();
+  sayWarnings();
+  await run(words);
+  if (isServed(words)) await (await import('../command-server/called-often.ts')).startIfOften(words);
+}
+
+function sayWarnings(): void {
   // In the place of Node's own listener, whose lines name the process and an option of Node.
   process.removeAllListeners('warning');
   process.on('warning', ({ name, message }) => {
     process.stderr.write(`gryphus: ${name === WARNING ? message : `${name}: ${message}`}\n`);
   });
+}
+
+/** A command that only the caller's own process can run throws Elsewhere in the command server. */
+async function run(words: readonly string[]): Promise<void> {
   let spoken: TypedCommand = { command: '', flags: [] };
   try {
     // What `compat install` writes; their options are not those of this command line.
@@ -40,6 +53,7 @@ export async function main(words: readonly string[]): Promise<void> {
     else if (chosen === undefined || asksHelp(argv)) await help(argv);
     else await new chosen(argv.slice(id?.split(':').length), PARSES as Config).run();
   } catch (error) {
+    if (error instanceof Elsewhere) throw error;
     report(error, spoken);
   }
 }

@@ -24,3 +24,5 @@ export const SCHEDULER = 'scheduler';
 export const MANAGER = 'gm:';
 /** The live page's server; only the record on disk names it. */
 export const WEB = 'web';
+/** The command server (src/command-server/); only the record on disk names it. */
+export const COMMAND_SERVER = 'commands';

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -7,11 +7,11 @@ import { forgetDaemon, noteDaemon } from '../config/daemon-files.ts';
 import { asError, GryphusError } from '../errors.ts';
 import { Gryphus } from '../index.ts';
 import { WEB } from '../util/daemon.ts';
+import { inodeOf, takeName } from '../util/named-socket.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
 import { processIdentity } from '../util/process-identity.ts';
 import { endOnSignal } from '../util/run-daemon.ts';
-import { socketAnswers } from '../util/socket-answers.ts';
 import { Access } from './access.ts';
 import { Assets } from './assets.ts';
 import { webSocketPath } from './control.ts';
@@ -80,24 +80,6 @@ async function main(): Promise<void> {
   access.publish();
   noteDaemon(paths, WEB, { ...processIdentity(), since: Date.now() });
   process.stdout.write('ready\n');
-}
-
-/** Gives a listening socket the name that all look for; false if it is that of another server that answers. */
-async function takeName(own: string, socket: string): Promise<boolean> {
-  for (;;) {
-    try {
-      linkSync(own, socket);
-      return true;
-    } catch (thrown) {
-      if (!existsSync(socket)) throw thrown;
-    }
-    if (await socketAnswers(socket)) return false;
-    rmSync(socket, { force: true });
-  }
-}
-
-function inodeOf(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /** At the port that was asked for, or the one of last time, so that open pages find it again, or any that is free. */

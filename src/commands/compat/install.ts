@@ -1,6 +1,7 @@
 import { Flags } from '@oclif/core';
 import { shellWords } from '../../util/shell-quote.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
+import { clientPath } from '../../command-server/client-path.ts';
 import { CONDOR, CONDOR_OWN, Q_COMMANDS, SLURM } from './names.ts';
 import { OurFiles } from './our-files.ts';
 
@@ -11,7 +12,9 @@ export class CompatInstall extends GryphusCommand {
 the output of its tasks);
 ${[...Object.keys(CONDOR), ...CONDOR_OWN].join(', ')}; ${Q_COMMANDS.pbs.join(', ')} in the manner of PBS or, with --qsub sge, of Grid
 Engine, which also has qacct. Put the directory first in PATH, and tools that call these commands use Gryphus. An option that they do
-not know is an error.`);
+not know is an error.
+When commands come within a minute of each other, a command server answers the next ones in a few milliseconds. It ends when none has come for
+five minutes, and with \`gryphus down\`.`);
   static override examples = [
     '<%= config.bin %> compat install ~/.local/gryphus-bin',
     '<%= config.bin %> compat install ./bin --qsub sge',
@@ -23,12 +26,22 @@ not know is an error.`);
       default: 'pbs' as const,
       summary: 'Whose manner qsub, qstat and qdel have.',
     })(),
+    server: Flags.boolean({
+      default: true,
+      allowNo: true,
+      summary: 'Let a command server answer commands that are called often (default).',
+    }),
   };
   static override args = { directory: needed('where the commands are written') };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(CompatInstall);
-    const files = new OurFiles(args.directory, '# Written by gryphus compat install.', flags.home);
+    const files = new OurFiles(
+      args.directory,
+      '# Written by gryphus compat install.',
+      flags.home,
+      flags.server ? clientPath() : undefined,
+    );
     const same = [...SLURM, ...CONDOR_OWN, ...Object.keys(CONDOR)];
     const q = Q_COMMANDS[flags.qsub];
     for (const name of same) files.writeCommand(name, name);

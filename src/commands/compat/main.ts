@@ -15,4 +15,6 @@ export async function main([command = '', ...words]: readonly string[]): Promise
     process.stderr.write(errorText(error, process.env['GRYPHUS_DEBUG'] !== undefined));
     process.exitCode = error instanceof GryphusError ? error.exitCode : 70;
   }
+  const { startIfOften } = await import('../../command-server/called-often.ts');
+  await startIfOften(['compat', 'speak', command, ...words]);
 }

@@ -9,10 +9,16 @@ export class OurFiles {
   readonly #mark: string;
   readonly #home: string | undefined;
 
-  /** `mark`: a line that every file of ours has. `home`: the agent for which the commands speak. */
-  constructor(directory: string, mark: string, home: string | undefined) {
+  readonly #client: string | undefined;
+
+  /**
+   * `mark`: a line that every file of ours has. `home`: the agent for which the commands speak. `client`: of the command server, if the
+   * commands are to use it.
+   */
+  constructor(directory: string, mark: string, home: string | undefined, client?: string) {
     this.directory = resolve(directory);
     this.#mark = mark;
+    this.#client = client;
     this.#home = home === undefined ? undefined : resolve(home);
     mkdirSync(this.directory, { recursive: true });
   }
@@ -32,7 +38,9 @@ export class OurFiles {
   writeCommand(name: string, spoken: string, outlives = false): void {
     const program = shellWords([process.execPath, process.argv[1] ?? 'gryphus', 'compat', 'speak', spoken]);
     const home = this.#home === undefined ? '' : `GRYPHUS_HOME=${shellWords([this.#home])} export GRYPHUS_HOME\n`;
+    const client = this.#client === undefined ? '' : shellWords([this.#client]);
+    const served = client === '' ? '' : `[ -x ${client} ] && exec ${client} ${program} "$@"\n`;
     const call = outlives ? `${program} "$@" &\nwait $!` : `exec ${program} "$@"`;
-    this.write(name, `#!/bin/sh\n${this.#mark}\n${home}${call}\n`, 0o755);
+    this.write(name, `#!/bin/sh\n${this.#mark}\n${home}${outlives ? '' : served}${call}\n`, 0o755);
   }
 }

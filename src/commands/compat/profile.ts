@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { shellWords } from '../../util/shell-quote.ts';
 import { GryphusCommand, needed, prose } from '../command.ts';
+import { clientPath } from '../../command-server/client-path.ts';
 import { OurFiles } from './our-files.ts';
 
 const MARK = '# Written by gryphus compat profile.';
@@ -23,7 +24,7 @@ pool). The sites must share the workflow's directory. The file config.yaml may b
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(CompatProfile);
-    const files = new OurFiles(args.directory, MARK, flags.home);
+    const files = new OurFiles(args.directory, MARK, flags.home, clientPath());
     for (const name of ['submit', 'status']) files.writeCommand(name, `snakemake-${name}`);
     // Snakemake kills it after two seconds, and does not try again.
     files.writeCommand('cancel', 'snakemake-cancel', true);

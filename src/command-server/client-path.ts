@@ -1,0 +1,13 @@
+import { accessSync, constants } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** The client of the command server; `undefined` where the build could not make it. */
+export function clientPath(): string | undefined {
+  const path = fileURLToPath(new URL('../native/gryphus-client', import.meta.url));
+  try {
+    accessSync(path, constants.X_OK);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
