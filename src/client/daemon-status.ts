@@ -5,7 +5,7 @@ import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { centralManagerOf } from '../pool/host/pid-files.ts';
 import { poolPlaces } from '../pool/host/places.ts';
-import { openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
+import { hostElsewhere, openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
 import { COMMAND_SERVER, type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
@@ -47,9 +47,11 @@ function ofScheduler(
 /** What can be known without the queue. */
 export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
   const external = await isExternal(paths);
-  const { scheduler, managers } = onDisk(paths);
+  const host = await hostElsewhere(paths.stateDir);
+  const { scheduler, managers } = host === undefined ? onDisk(paths) : { scheduler: undefined, managers: [] };
   return {
     ...ofScheduler(scheduler),
+    ...(host === undefined ? {} : { host }),
     home: paths.stateDir,
     redis: external ? 'external' : (await serverState(paths)) === 'absent' ? 'down' : 'silent',
     managers: managers.map(shown),
@@ -58,6 +60,8 @@ export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
 
 /** Ends all daemons of a state directory in an orderly way, the private Redis last. */
 export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
+  const host = await hostElsewhere(paths.stateDir);
+  if (host !== undefined) throw notHere(paths.stateDir, host);
   const settings = await loadSettings(paths);
   const external = await isExternal(paths);
   const options = { stateDir: paths.stateDir, socketDir: paths.socketDir };
@@ -100,6 +104,20 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   if (centralManager) await endProcess(centralManager, PATIENCE_MS);
   if (!external) await stopRedis(options);
   return down;
+}
+
+/** What its files say of processes is about those of that machine. */
+function notHere(stateDir: string, host: string): GryphusError {
+  return new GryphusError(
+    'already-running',
+    `The state directory ${stateDir} is used on host ${host}, or was when that machine died; nothing of it runs on this one.`,
+    {
+      suggestions: [
+        `End it there: gryphus down`,
+        'If that machine is dead, there is nothing to end; gryphus up takes over here.',
+      ],
+    },
+  );
 }
 
 async function isExternal(paths: Paths): Promise<boolean> {

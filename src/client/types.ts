@@ -207,6 +207,8 @@ export interface DaemonStatus {
   /** The Scheduler's build, and ours if it differs. */
   readonly build?: Build;
   readonly ownBuild?: Build;
+  /** The other machine that uses the state directory, or did when it died: nothing of it runs here. */
+  readonly host?: string;
   readonly home: string;
   /** `silent`: its process runs but does not answer. */
   readonly redis: 'up' | 'down' | 'silent' | 'external';

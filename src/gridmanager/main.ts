@@ -47,12 +47,14 @@ async function main(identity: string): Promise<void> {
     wrong: (message) => log.warn(message),
   });
   const sites = new SiteBook(paths, (message) => log.warn(message));
+  const told = new AbortController();
   const queue = await openQueue({
     stateDir: paths.stateDir,
     socketDir: paths.socketDir,
     url: settings['redis.url'],
     start: 'await',
     patienceMs: 30_000,
+    leaving: told.signal,
   });
   const loginSocket = new LoginSocket(loginSocketPath(paths, identity));
   const address = settings['glidein.address'] ?? settings['glidein.listen'];
@@ -124,7 +126,7 @@ async function main(identity: string): Promise<void> {
   });
   endOnSignal(
     () => {
-      queue.leave();
+      told.abort();
       manager.end();
     },
     (open) => log.warn({ open }, 'ends without waiting any longer'),

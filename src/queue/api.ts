@@ -243,11 +243,6 @@ export interface Queue {
   /** Deletes all work items, as if BullMQ had lost them. */
   forgetAllWork(): Promise<void>;
 
-  /**
-   * For a daemon that was told to end: from now on, a Redis that is away is neither started nor waited for, as it may have been
-   * told the same.
-   */
-  leave(): void;
   /** Closes this process's connections. */
   close(): Promise<void>;
 }
@@ -273,6 +268,12 @@ export async function stopRedis(
 ): Promise<boolean> {
   const { stopServer, stopUnusedServer } = await import('./redis-server.ts');
   return options.unused ? stopUnusedServer(options) : stopServer(options);
+}
+
+/** The other machine that uses this state directory, or used it last and did not end in order. */
+export async function hostElsewhere(stateDir: string): Promise<string | undefined> {
+  const { hostElsewhere: host } = await import('./state-place.ts');
+  return host(stateDir);
 }
 
 /** Whether the private Redis of a state directory answers; `absent`: nothing listens at its socket. */

@@ -1,7 +1,6 @@
-import { join } from 'node:path';
 import { goneCheck, isMarked } from '../util/marked-dir.ts';
-import { readPid } from '../util/pid-file.ts';
-import { isAlive, type ProcessIdentity, processIdentity } from '../util/process-identity.ts';
+import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
+import { serverProcess } from './redis-files.ts';
 import { serverPlace } from './redis-place.ts';
 
 /** Interval of the checks, milliseconds; two consecutive ones must agree. */
@@ -11,17 +10,15 @@ const LAST_MS = 4000;
 
 /**
  * For daemons: if the state directory is removed or replaced by another agent's, calls `end`, and later kills the
- * process. The first daemon to end also kills the private Redis, whose data nobody can use any more.
+ * process. The first daemon to end also kills the private Redis, whose data nobody can use any more. Returns what does the same at
+ * once, for a directory that another machine uses now.
  */
-export function endWithState(stateDir: string, end: () => void): void {
+export function endWithState(stateDir: string, end: () => void): () => void {
   // The process that starts a daemon marks the directory first.
   const gone = isMarked(stateDir) ? goneCheck(stateDir) : () => true;
   let server = serverOf(stateDir);
   let misses = 0;
-  const timer = setInterval(() => {
-    misses = gone() ? misses + 1 : 0;
-    if (misses === 0) server = serverOf(stateDir) ?? server;
-    if (misses < 2) return;
+  const leave = (): void => {
     clearInterval(timer);
     process.once('exit', () => kill(server));
     setTimeout(() => {
@@ -30,15 +27,23 @@ export function endWithState(stateDir: string, end: () => void): void {
       process.kill(process.pid, 'SIGKILL');
     }, LAST_MS);
     end();
+  };
+  const timer = setInterval(() => {
+    misses = gone() ? misses + 1 : 0;
+    if (misses === 0) server = serverOf(stateDir) ?? server;
+    if (misses >= 2) leave();
   }, LOOK_MS);
   timer.unref();
+  return () => {
+    kill(server);
+    leave();
+  };
 }
 
 function serverOf(stateDir: string): ProcessIdentity | undefined {
   try {
-    const pid = readPid(join(serverPlace({ stateDir }).pidFile));
-    const found = pid === undefined ? undefined : processIdentity(pid);
-    return found && isAlive(found) ? found : undefined;
+    const { dir, pidFile } = serverPlace({ stateDir });
+    return serverProcess(dir, pidFile);
   } catch {
     // It has just exited.
     return undefined;

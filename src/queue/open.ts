@@ -32,7 +32,7 @@ const CHUNK = 5000;
 export async function open(options: QueueOptions): Promise<Queue> {
   refuseNewerState(options.stateDir);
   const starts = options.start !== 'never' && options.start !== 'await';
-  if (starts && isMarked(options.stateDir)) await settlePlace(options.stateDir);
+  if (starts && isMarked(options.stateDir)) await settlePlace(options.stateDir, options.leaving);
   const db = await Connection.open(options);
   const clock = options.clock ?? Date.now;
   const context: QueueContext = { db, names: new NameTable(db), now: () => Math.floor(clock()) };
@@ -107,7 +107,6 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
       return known;
     },
     forgetAllWork: () => forgetAllWork(context.db),
-    leave: () => context.db.leave(),
     close: async () => {
       await Promise.all([...work.values()].map((one) => one.close()));
       await context.db.close();

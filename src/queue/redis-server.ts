@@ -1,14 +1,14 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, statSync, truncateSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readPid } from '../util/pid-file.ts';
 import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { diskIsFull, latestLog, refuseFullDisk } from './redis-disk.ts';
 import { damagedQueue, refuseLaterFile } from './redis-damage.ts';
+import { serverProcess } from './redis-files.ts';
 import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
@@ -34,16 +34,16 @@ fi
 exec "$@"`;
 
 /**
- * Starts the private server of a state directory, unless it is running. Returns its socket. With `signal`, it is no longer wanted: one
- * that is being started is ended, and this rejects.
+ * Starts the private server of a state directory, unless it is running; whether it did. With `signal`, it is no longer wanted: one that
+ * is being started is ended, and this rejects.
  */
-export async function ensureServer(options: ServerOptions, signal?: AbortSignal): Promise<string> {
+export async function ensureServer(options: ServerOptions, signal?: AbortSignal): Promise<boolean> {
   const known = serverPlace(options);
   // A server of a removed state directory would not keep the data.
   if (!isRecorded(options) && isOurs(known.socket)) await say(known.socket, 'SHUTDOWN NOSAVE');
   const greeting = await greet(known.socket);
-  if (greeting === 'ready') return known.socket;
-  if (greeting === 'loading' && (await untilReady(known, Date.now(), signal)) === 'ready') return known.socket;
+  if (greeting === 'ready') return false;
+  if (greeting === 'loading' && (await untilReady(known, Date.now(), signal)) === 'ready') return false;
   const program = findServer(options) ?? (await provideRedis(options));
   refuseFullDisk(options.stateDir);
   refuseLaterFile(program, known);
@@ -53,7 +53,7 @@ export async function ensureServer(options: ServerOptions, signal?: AbortSignal)
   for (;;) {
     signal?.throwIfAborted();
     const ended = await launch(program, place, deadline, signal);
-    if (ended === 'ready') return place.socket;
+    if (ended === 'ready') return true;
     signal?.throwIfAborted();
     // Another start is in progress, or the previous server is exiting and releases its lock soon.
     if (ended === LOCKED && (Date.now() < patience || (await greet(place.socket)) === 'loading')) await sleep(50);
@@ -89,6 +89,12 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
     await sleep(20);
   }
   return true;
+}
+
+/** At the end of a process that can wait for nothing: only sends the signal. */
+export function tellServer(options: ServerOptions): void {
+  const pid = runningPid(serverPlace(options));
+  if (pid !== undefined) process.kill(pid, 'SIGTERM');
 }
 
 /** How long recently closed connections may still be counted, milliseconds. */
@@ -209,24 +215,8 @@ function confQuote(text: string): string {
   return `"${bytes.map((b) => (b < 0x20 || b > 0x7e || b === 0x22 || b === 0x5c ? `\\x${b.toString(16).padStart(2, '0')}` : String.fromCharCode(b))).join('')}"`;
 }
 
-function runningPid(place: ServerPlace): number | undefined {
-  if (hasFlock() && existsSync(place.lock)) {
-    const free = spawnSync('flock', ['-n', place.lock, 'true'], { stdio: 'ignore' }).status === 0;
-    if (free) return undefined;
-  }
-  try {
-    const pid = readPid(place.pidFile);
-    if (pid !== undefined) process.kill(pid, 0);
-    return pid;
-  } catch {
-    return undefined;
-  }
-}
-
-let flock: boolean | undefined;
-function hasFlock(): boolean {
-  flock ??= spawnSync('flock', ['-h'], { stdio: 'ignore' }).error === undefined;
-  return flock;
+function runningPid({ dir, pidFile }: ServerPlace): number | undefined {
+  return serverProcess(dir, pidFile)?.pid;
 }
 
 function failedStart(place: ServerPlace, ended: number): GryphusError {

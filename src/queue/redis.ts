@@ -6,13 +6,13 @@ import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
-import { ensureServer, serverState, stopServer } from './redis-server.ts';
+import { ensureServer, serverState, stopServer, tellServer } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Prefix of one agent's keys, in a Redis that others may use too. */
 const PREFIX = 'gryphus:';
 const PATIENCE_MS = 2000;
-/** A server that was started again so short a time before `leave` may have been told to end as well, milliseconds. */
+/** Whoever ends all at a shutdown may not know a server that this process started so short a time before it was told; milliseconds. */
 const SHUTDOWN_MS = 10_000;
 /** Idempotent scripts, which can safely be sent again. */
 const REPEATABLE: ReadonlySet<ScriptName> = new Set([
@@ -50,11 +50,11 @@ export class Connection {
   readonly #others = new Set<Redis>();
   #idle: Redis[] = [];
   #closed = false;
-  readonly #leaving = new AbortController();
+  readonly #leaving: AbortSignal;
   #reviving: Promise<unknown> | undefined;
-  /** When the server was last started again, by the monotonic clock; milliseconds. */
-  #revivedAt = Number.NEGATIVE_INFINITY;
-  /** Calls that wait for the server, which fail when it is away after `leave`. */
+  /** When this process last started the server, by the monotonic clock; milliseconds. */
+  #startedAt = Number.NEGATIVE_INFINITY;
+  /** Calls that wait for the server, which fail when it is away and we are told to end. */
   readonly #waiting = new Set<(error: GryphusError) => void>();
   readonly #gone: () => boolean;
 
@@ -63,9 +63,11 @@ export class Connection {
     this.#url = url;
     this.where = url === undefined ? serverPlace(options).socket : url.replace(/\/\/[^@/]*@/, '//');
     this.#gone = goneCheck(options.stateDir);
+    this.#leaving = options.leaving ?? new AbortController().signal;
+    this.#leaving.addEventListener('abort', this.#leave);
     this.#main = this.#client(this.#patient());
     this.#main.on('close', () => {
-      if (this.#leaving.signal.aborted) this.#giveUp();
+      if (this.#leaving.aborted) this.#giveUp();
       else this.#revive();
     });
   }
@@ -73,8 +75,9 @@ export class Connection {
   static async open(options: QueueOptions): Promise<Connection> {
     const url = process.env['REDIS_URL'] || options.url;
     const starts = options.start !== 'never' && options.start !== 'await';
-    if (url === undefined && starts) await ensureServer(options);
+    const started = url === undefined && starts && (await ensureServer(options, options.leaving));
     const connection = new Connection(options, url);
+    if (started) connection.#startedAt = performance.now();
     try {
       if (url === undefined && options.start === 'never') await connection.#refuseAway();
       connection.#main.connect().catch(() => undefined);
@@ -96,7 +99,7 @@ export class Connection {
       } catch (thrown) {
         const lost =
           thrown instanceof GryphusError && thrown.code === 'queue-unavailable' && thrown.cause !== undefined;
-        if (!lost || this.#closed || this.#leaving.signal.aborted || Date.now() > end) throw thrown;
+        if (!lost || this.#closed || this.#leaving.aborted || Date.now() > end) throw thrown;
         await sleep(20);
       }
     }
@@ -170,12 +173,12 @@ export class Connection {
     }
   }
 
-  /** For what waits for the server without limit, as BullMQ does: rejects as soon as it is away after `leave`. */
+  /** For what waits for the server without limit, as BullMQ does: rejects when it is away and we are told to end. */
   async unlessAway<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#waiting.add(reject);
       void work.then(resolve, reject).finally(() => this.#waiting.delete(reject));
-      if (this.#leaving.signal.aborted && this.#main.status !== 'ready') this.#giveUp();
+      if (this.#leaving.aborted && this.#main.status !== 'ready') this.#giveUp();
     });
   }
 
@@ -188,10 +191,14 @@ export class Connection {
     return this.#closed;
   }
 
-  /** From now on, a server that is away is neither started nor waited for: calls fail at once. */
-  leave(): void {
-    this.#leaving.abort();
+  readonly #leave = (): void => {
     if (this.#main.status !== 'ready') this.#giveUp();
+    // Where `close` is not waited for.
+    if (this.#hasJustStarted()) process.once('exit', () => tellServer(this.#options));
+  };
+
+  #hasJustStarted(): boolean {
+    return performance.now() - this.#startedAt < SHUTDOWN_MS;
   }
 
   #giveUp(): void {
@@ -203,10 +210,9 @@ export class Connection {
     this.#closed = true;
     for (const one of [this.#main, ...this.#others]) hangUp(one);
     this.#idle = [];
+    this.#leaving.removeEventListener('abort', this.#leave);
     await this.#reviving;
-    // It was started again just before we were told to end, because it had been told the same.
-    if (this.#leaving.signal.aborted && performance.now() - this.#revivedAt < SHUTDOWN_MS)
-      await stopServer(this.#options).catch(() => false);
+    if (this.#leaving.aborted && this.#hasJustStarted()) await stopServer(this.#options).catch(() => false);
   }
 
   #patient(): Options {
@@ -241,7 +247,7 @@ export class Connection {
     await new Promise<void>((resolve, reject) => {
       const settle = (error?: GryphusError) => {
         clearTimeout(timer);
-        this.#leaving.signal.removeEventListener('abort', left);
+        this.#leaving.removeEventListener('abort', left);
         redis.off('ready', ready);
         redis.off('end', ended);
         if (error) reject(error);
@@ -251,21 +257,21 @@ export class Connection {
       const ended = () => settle(this.#unavailable('its connection ended'));
       const left = () => settle(this.#unavailable('it is not waited for any more'));
       const timer = setTimeout(() => settle(this.#unavailable(`no answer in ${patience / 1000} s`)), patience);
-      this.#leaving.signal.addEventListener('abort', left, { once: true });
+      this.#leaving.addEventListener('abort', left, { once: true });
       redis.on('ready', ready);
       redis.on('end', ended);
       if (redis.status === 'end') ended();
-      else if (this.#leaving.signal.aborted) left();
+      else if (this.#leaving.aborted) left();
     });
   }
 
   #revive(): void {
     if (this.#closed || this.#reviving || this.#url !== undefined || this.#options.start !== 'keep') return;
     // If the state directory is gone, there is nothing to serve; at a shutdown, all are told to end.
-    if (this.#gone() || this.#leaving.signal.aborted) return;
-    this.#reviving = ensureServer(this.#options, this.#leaving.signal)
-      .then(() => {
-        this.#revivedAt = performance.now();
+    if (this.#gone() || this.#leaving.aborted) return;
+    this.#reviving = ensureServer(this.#options, this.#leaving)
+      .then((started) => {
+        if (started) this.#startedAt = performance.now();
       })
       // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)

@@ -30,6 +30,11 @@ export interface QueueOptions {
    * 2000.
    */
   readonly patienceMs?: number;
+  /**
+   * For a daemon that is told to end: once it is aborted, a Redis that is away is neither started nor waited for, as it may have been
+   * told the same; and one that was started only just before ends with this process.
+   */
+  readonly leaving?: AbortSignal;
 }
 
 /** Progress of fetching a Redis server. */

@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { ownBuild } from '../config/build.ts';
 import { forgetDaemon, noteDaemon, noteRedisUrl } from '../config/daemon-files.ts';
-import { followSettings, SiteBook } from '../config/follow.ts';
-import { ensureStateDirs, loadPaths } from '../config/paths.ts';
+import { type FollowedSettings, followSettings, SiteBook } from '../config/follow.ts';
+import { ensureStateDirs, loadPaths, type Paths } from '../config/paths.ts';
 import { POOL_SITE } from '../config/sites.ts';
 import { SiteChooser } from '../enqueue/site-choice.ts';
 import { endOnSignal, outliveReader, runDaemon } from '../util/run-daemon.ts';
-import { openLog } from '../log.ts';
+import { type Logger, openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
-import { endWithState, openQueue, stopRedis } from '../queue/api.ts';
+import { endWithState, openQueue, type Queue, stopRedis } from '../queue/api.ts';
 import { usePlace } from '../queue/state-place.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
@@ -42,9 +42,64 @@ const FLOCK_MS = 1000;
 async function main(): Promise<void> {
   const paths = loadPaths();
   ensureStateDirs(paths);
-  const { settings, follow, close: closeSettings } = await followSettings(paths);
+  const followed = await followSettings(paths);
+  const { settings } = followed;
   const log = openLog(join(paths.logDir, 'scheduler.log'), settings['log.level'], settings['log.max_size']);
   process.on('warning', ({ message }) => log.warn(message));
+  // Before it starts anything that would outlive it.
+  const told = new AbortController();
+  endOnSignal(
+    () => told.abort(),
+    (open) => {
+      log.warn({ open }, 'ends without waiting any longer');
+      forgetDaemon(paths, SCHEDULER);
+    },
+  );
+  let queue: Queue | undefined;
+  let isReady = false;
+  let unused = false;
+  const ready = (): void => {
+    isReady = true;
+    log.info('ready');
+    process.stdout.write('ready\n');
+  };
+  try {
+    queue = await openQueue({
+      stateDir: paths.stateDir,
+      socketDir: paths.socketDir,
+      url: settings['redis.url'],
+      server: settings['redis.server'],
+      start: 'keep',
+      leaving: told.signal,
+    });
+    unused = await serve({ paths, followed, log, queue, told, ready });
+  } catch (thrown) {
+    // Redis may have been told the same, and anything that asks it fails.
+    if (!told.signal.aborted) throw thrown;
+    log.info({ err: thrown }, 'told to end while starting');
+  } finally {
+    await queue?.close();
+  }
+  if (!isReady) process.stderr.write('The Scheduler was told to end while it started.\n');
+  const own = (process.env['REDIS_URL'] || settings['redis.url']) === undefined;
+  if (own && unused && !(await stopRedis({ ...paths, unused: true })))
+    log.info('Redis keeps running: a client is connected to it');
+  log.info('ended');
+}
+
+interface Surroundings {
+  readonly paths: Paths;
+  readonly followed: FollowedSettings;
+  readonly log: Logger;
+  readonly queue: Queue;
+  /** At a shutdown all are told to end, and one that ended before this process must not be replaced. */
+  readonly told: AbortController;
+  readonly ready: () => void;
+}
+
+/** Runs the Scheduler to its end; whether it ended because nobody needs it, nor its Redis. */
+async function serve({ paths, followed, log, queue, told, ready }: Surroundings): Promise<boolean> {
+  const { settings, follow, close: closeSettings } = followed;
   follow({
     changed: (now) => {
       log.level = now['log.level'];
@@ -53,14 +108,7 @@ async function main(): Promise<void> {
     wrong: (message) => log.warn(message),
   });
   const sites = new SiteBook(paths, (message) => log.warn(message));
-  const queue = await openQueue({
-    stateDir: paths.stateDir,
-    socketDir: paths.socketDir,
-    url: settings['redis.url'],
-    server: settings['redis.server'],
-    start: 'keep',
-  });
-  // Set when the state directory was removed: whatever is in its place now belongs to another agent.
+  // Set when the state directory was removed, or another machine uses it: what is there now belongs to another agent.
   let gone = false;
   const me: Daemon = { ...processIdentity(), since: Date.now(), build: ownBuild() };
   const one = instanceLock(queue, me);
@@ -74,7 +122,6 @@ async function main(): Promise<void> {
   }
   await kept.write();
   kept.open();
-  const leavePlace = usePlace(paths.stateDir);
   noteRedisUrl(paths, process.env['REDIS_URL']);
   noteDaemon(paths, SCHEDULER, me);
   const children = new Children({
@@ -188,25 +235,23 @@ async function main(): Promise<void> {
     log: (message, facts) => log.info(facts ?? {}, message),
     onFault,
   });
-  endWithState(paths.stateDir, () => {
+  const leaveState = endWithState(paths.stateDir, () => {
     gone = true;
-    log.error('the state directory is gone');
+    log.error('the state directory is not ours any more');
     scheduler.end();
   });
-  // At a shutdown all are told to end, and one that ended before this process must not be replaced.
-  let told = false;
-  endOnSignal(
-    () => {
-      told = true;
-      queue.leave();
-      for (const keeper of [children, pool, flock, glideins]) keeper.leave();
-      scheduler.end();
-    },
-    (open) => {
-      log.warn({ open }, 'ends without waiting any longer');
-      forgetDaemon(paths, SCHEDULER);
-    },
-  );
+  const leavePlace = usePlace(paths.stateDir, (host) => {
+    log.error({ host }, 'another machine uses the state directory');
+    // Nothing is started again.
+    told.abort();
+    leaveState();
+  });
+  const leave = (): void => {
+    for (const keeper of [children, pool, flock, glideins]) keeper.leave();
+    scheduler.end();
+  };
+  told.signal.addEventListener('abort', leave, { once: true });
+  if (told.signal.aborted) leave();
   spreadNet({ onFault, end: (error) => scheduler.end(error) });
   // GridManagers survive a Scheduler that was killed, and with them the connections that users logged in to. They are
   // adopted only now, because one that exits at once is reported to the Scheduler.
@@ -219,9 +264,9 @@ async function main(): Promise<void> {
   }, FLOCK_MS);
   try {
     await scheduler.run(() => {
+      if (told.signal.aborted) return;
       credentials.open();
-      log.info('ready');
-      process.stdout.write('ready\n');
+      ready();
     });
   } finally {
     closeSettings();
@@ -234,18 +279,14 @@ async function main(): Promise<void> {
     await userLogs.close();
     await credentials.close();
     await glideins.close();
-    const patienceMs = gone ? 3000 : told ? 4000 : 10_000;
+    const patienceMs = gone ? 3000 : told.signal.aborted ? 4000 : 10_000;
     await Promise.all([children.end(patienceMs), pool.end(patienceMs)]);
     if (!gone) {
       await one.giveBack().catch(() => undefined);
       forgetDaemon(paths, SCHEDULER);
     }
-    await queue.close();
-    const own = (process.env['REDIS_URL'] || settings['redis.url']) === undefined;
-    if (own && !gone && scheduler.endedIdle && !(await stopRedis({ ...paths, unused: true })))
-      log.info('Redis keeps running: a client is connected to it');
-    log.info('ended');
   }
+  return !gone && scheduler.endedIdle;
 }
 
 outliveReader();

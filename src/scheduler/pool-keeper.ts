@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { AttrTexts } from '../job/attrs.ts';
@@ -37,7 +38,7 @@ export class PoolKeeper {
   #trouble: Trouble | undefined;
   #again: NodeJS.Timeout | undefined;
   #wanted = false;
-  #leaving = false;
+  readonly #leaving = new AbortController();
   readonly #heartbeats = new Heartbeats();
   #client: CentralManagerClient | undefined;
   #answers = 0;
@@ -48,13 +49,13 @@ export class PoolKeeper {
 
   /** From now on, a central manager that ends is not replaced. */
   leave(): void {
-    this.#leaving = true;
+    this.#leaving.abort();
     clearTimeout(this.#again);
   }
 
   /** The pool is needed: starts the central manager if it is not running. */
   want(): void {
-    if (this.#leaving) return;
+    if (this.#leaving.signal.aborted) return;
     this.#wanted = true;
     if (!this.#centralManager && !this.#again) this.#start();
   }
@@ -98,12 +99,12 @@ export class PoolKeeper {
     }
   }
 
-  /** The pool's slots; none if no central manager answers. */
+  /** The pool's slots; none if no central manager answers, or after `leave`. */
   async slots(): Promise<readonly AttrTexts[]> {
     if (!this.#centralManager) return [];
     const client = askCentralManager(this.#options.socket, 'keeper');
     const answer = client.ask({ t: 'slots' }, 'slots').then(({ ads }) => ads);
-    const late = new Promise<readonly AttrTexts[]>((resolve) => setTimeout(resolve, SLOTS_MS, []).unref());
+    const late = sleep(SLOTS_MS, [], { ref: false, signal: this.#leaving.signal }).catch(() => []);
     try {
       return await Promise.race([answer.catch(() => []), late]);
     } finally {
@@ -152,7 +153,7 @@ export class PoolKeeper {
   }
 
   #ended(clean: boolean, startedAt: number, message: string): void {
-    if (!this.#wanted || this.#leaving) return;
+    if (!this.#wanted || this.#leaving.signal.aborted) return;
     const now = Date.now();
     this.#options.log("the pool's central manager ended", { message });
     this.#trouble = troubleAfter(this.#trouble, clean, now - startedAt, now);

@@ -172,7 +172,8 @@ describe('a queue that is told to end as its Redis was, as at a shutdown', () =>
   it.each([0, 50, 500])('ends at once, %i ms later', async (ms) => {
     const own = await startRedis();
     try {
-      const leaving = await own.open({ start: 'await', patienceMs: 30_000 });
+      const told = new AbortController();
+      const leaving = await own.open({ start: 'await', patienceMs: 30_000, leaving: told.signal });
       const w = leaving.work('gm');
       const begun = gate();
       const handler: WorkHandler = async () => {
@@ -187,7 +188,7 @@ describe('a queue that is told to end as its Redis was, as at a shutdown', () =>
       await sleep(ms);
       const asked = w.wake('k', 'y', null).catch((thrown: unknown) => thrown);
       const since = performance.now();
-      leaving.leave();
+      told.abort();
       await leaving.close();
       expect(await asked).toMatchObject({ code: 'queue-unavailable' });
       expect(performance.now() - since).toBeLessThan(2000);

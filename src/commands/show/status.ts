@@ -8,7 +8,10 @@ import type { Width } from './width.ts';
 /** `gryphus status`: the daemons, the queue, the pool, the sites. `since` is Unix milliseconds. */
 export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], width: Width, pool?: string): string[] {
   const since = (at: number | undefined) => (at === undefined ? '' : ` since ${longDate(at)}`);
-  const scheduler = status.running ? `running (process ${status.pid ?? '?'})${since(status.since)}` : 'not running';
+  const elsewhere = status.host === undefined ? '' : `; the state was last used on host ${oneLine(status.host)}`;
+  const scheduler = status.running
+    ? `running (process ${status.pid ?? '?'})${since(status.since)}`
+    : `not running${elsewhere}`;
   return [
     `Scheduler:   ${scheduler}`,
     ...buildLines(status),
