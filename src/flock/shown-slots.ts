@@ -111,6 +111,9 @@ export class ShownSlots {
       case 'checkpoint':
       case 'follow':
         return borrower.order(order);
+      case 'want':
+        // A stand-in has no HasStreamResults, so it gets none.
+        return;
       case 'forget':
         return borrower.forget(order.keys);
       case 'ask':

@@ -29,6 +29,8 @@ export interface JobFiles {
   readonly ofNodes: ReadonlyMap<string, readonly number[]>;
   /** Names in the job's directory; `new`: all files that were not there at the start. */
   readonly outputs: readonly string[] | 'new';
+  /** Patterns of the files that go home while they grow, and at the end (`stream_results`). */
+  readonly patterns: readonly string[];
   /** Maps the name of an output file at the site to its destination: absolute, relative to iwd, or a URL. */
   readonly remaps: ReadonlyMap<string, string>;
   /** URL prefix for results without a remap. */
@@ -66,12 +68,14 @@ function readFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
   const to = readString(ad, 'OutputDestination');
   const outputDestination = to !== undefined && isUrl(to) ? to.replace(/\/+$/, '') : undefined;
   const outputDirectory = readString(ad, 'OutputDirectory');
+  const patterns = transferList(readString(ad, 'StreamResults'));
   const places = [outputs, outputDestination, outputDirectory];
   const namesFiles =
     savesItself(ad) ||
     wantsCheckpoint(ad) ||
     wantsRemoteIo(ad) ||
     inputs.length > 0 ||
+    patterns.length > 0 ||
     places.some((one) => one !== undefined);
   const sandbox = needsSandbox(ad, siteIsHere, namesFiles);
   const stream = (name: string) => {
@@ -90,6 +94,7 @@ function readFiles(ad: Attrs, siteIsHere: boolean): JobFiles {
     inputs: sandbox ? inputs : [],
     ofNodes,
     outputs: !sandbox ? [] : outputs === undefined ? 'new' : transferList(outputs),
+    patterns: sandbox ? patterns : [],
     remaps: parseRemaps(readString(ad, 'TransferOutputRemaps') ?? ''),
     outputDestination,
     outputDirectory: outputDirectory === undefined || outputDirectory === '' ? iwd : at(outputDirectory),

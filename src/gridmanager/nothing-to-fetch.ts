@@ -99,8 +99,8 @@ function leavesNothing({ record }: SiteContext, { attrs }: JobRecord, report: Re
   return files.stdout === undefined && files.stderr === undefined && leavesStreamsOnly(files, report);
 }
 
-function leavesStreamsOnly({ sandbox, outputs }: JobFiles, report: Report & { is: 'ended' }): boolean {
+function leavesStreamsOnly({ sandbox, outputs, patterns }: JobFiles, report: Report & { is: 'ended' }): boolean {
   if (!sandbox) return true;
   const lost = report.how.kind === 'by-site' && report.how.cause === 'node-fail';
-  return report.noFiles === true && !lost && (outputs === 'new' || outputs.length === 0);
+  return report.noFiles === true && !lost && patterns.length === 0 && (outputs === 'new' || outputs.length === 0);
 }

@@ -156,10 +156,14 @@ async function request(ctx: SiteContext, key: AttemptKey, job: JobRecord, files:
   const outputs =
     image || isCheckpoint(job.attrs) ? checkpointFiles(job.attrs, files) : wantsOutputs(job) ? files.outputs : [];
   const saved = () => ctx.spool.checkpoints.filesFor(job.id, job.attempt);
+  const results = !image && !isCheckpoint(job.attrs) && wantsOutputs(job);
+  // New files at the top come anyway.
+  const patterns = results ? files.patterns.filter((one) => outputs !== 'new' || one.includes('/')) : [];
   return {
     key,
     outputs,
-    ...(outputs === 'new' ? { given: await givenNames(files, await saved()) } : {}),
+    ...(patterns.length > 0 ? { patterns } : {}),
+    ...(outputs === 'new' || patterns.length > 0 ? { given: await givenNames(files, await saved()) } : {}),
     stdout: files.stdout !== undefined,
     stderr: files.stderr !== undefined && files.stderr !== files.stdout,
     into: await ctx.spool.prepare(key),
@@ -218,7 +222,8 @@ async function settle(
       if (isUrl(to)) {
         const proxy = readString(job.attrs, 'x509userproxy');
         await ctx.urls.outputs.store(key, from, to, proxy);
-        if (kind !== 'output') await ctx.urls.growing.whole(job.id, kind, to, proxy);
+        const of = kind === 'output' ? { kind, name: file.name } : { kind };
+        if (kind !== 'output' || files.patterns.length > 0) await ctx.urls.growing.whole(job.id, of, to, proxy);
         continue;
       }
       if (kind === 'output' && file.name.includes('/') && !made.has(dirname(to))) {

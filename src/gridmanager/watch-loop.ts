@@ -61,13 +61,13 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
     waitMs: state.cursor === undefined ? 0 : state.early.length > 0 ? EARLY_MS : await patience(ctx, state),
   });
   crashPoint('gm.after-poll');
-  const streamed = await state.followed.store(ctx, answer.chunks);
+  const streamed = await state.followed.store(ctx, answer);
   const changed = await record(ctx, state, answer, expected);
   crashPoint('gm.saved-poll');
   state.cursor = answer.cursor;
   // The site lost its state: the next poll reconciles each of our jobs with what it has.
   if (answer.complete && !expected) state.afresh = true;
-  state.pollMs = nextPoll(state.pollMs, changed || streamed.bytes > 0, {
+  state.pollMs = nextPoll(state.pollMs, changed || streamed > 0, {
     pollMinMs: ctx.record.limits.pollMin * 1000,
     pollMaxMs: ctx.record.limits.pollMax * 1000,
   });
@@ -82,6 +82,7 @@ const STREAMING_MS = 5000;
 const EARLY_MS = 50;
 
 async function patience(ctx: SiteContext, state: WatchState): Promise<number> {
+  if (state.followed.isHungry) return 0;
   if (state.followed.size === 0) return state.pollMs;
   return (await ctx.isFollowed()) ? FOLLOWED_MS : Math.min(state.pollMs, STREAMING_MS);
 }
@@ -145,7 +146,7 @@ async function record(
     }
     // Its grant is recorded, but the permission did not reach the site.
     if (report.is === 'asking') asking.push(report.key);
-    if (report.is === 'running') state.followed.add(report.key, found);
+    if (report.is === 'running') state.followed.add(ctx, report.key, found);
     else if (report.is === 'ended' || report.is === 'lost') state.followed.drop(report.key);
   }
   if (expected && answer.complete) {

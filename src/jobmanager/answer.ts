@@ -11,7 +11,7 @@ export interface AnswerLine {
   readonly kind: string;
   /** The text after the kind. */
   readonly rest: string;
-  /** Of a `data` or `asked` line: what it announced. */
+  /** Of a `data`, `asked` or `pieces` line: what it announced. */
   readonly bytes: Buffer | undefined;
 }
 
@@ -32,6 +32,8 @@ export class NotOurs extends Error {
 
 /** The most bytes of one stream in one answer. */
 export const MOST_DATA = 256 * 1024;
+/** The most bytes of all files that grow in one answer. */
+export const MOST_PIECES = 32 << 20;
 /** The most bytes of one file in a `stream`: larger ones are fetched by themselves. */
 const MOST_FILE = 1 << 20;
 /** The most such files. */
@@ -43,6 +45,7 @@ const PER_LINE = 200;
 /** Lines that announce bytes, and the most of them. */
 const LONGEST: ReadonlyMap<string, number> = new Map([
   ['data', MOST_DATA],
+  ['pieces', MOST_PIECES],
   ['asked', LONGEST_RECORD],
 ]);
 

@@ -19,6 +19,7 @@ const COMMON = [
   'submitting.sh',
   'arrays.sh',
   'looking.sh',
+  'watching.sh',
   'asking.sh',
   'carrying.sh',
   'sweeping.sh',

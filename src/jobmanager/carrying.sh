@@ -34,7 +34,8 @@ take_in() { # $1 words SHA
 }
 
 # Body: words `f:KEY/NAME` (a file, or a directory with all its files), `n:KEY` (new files at the top), `o:KEY`, `e:KEY`
-# (the streams); odd bytes of NAME as \0ooo. $2: the largest file to include in the answer, in blocks of 512 bytes.
+# (the streams), `p:KEY:PATTERN…` (files that match, as in watching.sh); odd bytes of NAME as \0ooo. $2: the largest file to
+# include in the answer, in blocks of 512 bytes.
 # Answers `missing KEY NAME`; `small NAME…` and `stream NONCE COUNT`, followed by the files, each ended by a newline,
 # NONCE and a newline; `streamed STATUS`; `big NAME…`; `executable NAME…`; `bit OCTAL NAME` for each permission bit of a
 # file whose mode is neither 644 nor 755. These NAMEs are relative to jobs/, with %XX.
@@ -48,6 +49,7 @@ do_fetch() {
     key=${word#?:} name=''
     case $word in
       f:*) name=${key#*/} key=${key%%/*} ;;
+      p:*) patterns=${key#*:} key=${key%%:*} ;;
     esac
     is_key "$key" || continue
     if [ ! -d "jobs/$key" ]; then
@@ -55,6 +57,14 @@ do_fetch() {
       continue
     fi
     case $word in
+      p:*)
+        found_by "$key" "$patterns"
+        LINKS=''
+        # shellcheck disable=SC2086 # words for find
+        send_files "$limit" $FOUND
+        LINKS=-L
+        continue
+        ;;
       o:*) file=jobs/$key/stdout ;;
       e:*) file=jobs/$key/stderr ;;
       n:*)
@@ -118,7 +128,7 @@ send_files() { # $1 the limit, then files
   shift
   printf '\n%s\n' "$NONCE" >|"$T/mark"
   # shellcheck disable=SC2016 # for the inner shell
-  LC_ALL=C find -L "$@" -type f ! -size "+$limit" -exec sh -c '
+  LC_ALL=C find $LINKS "$@" -type f ! -size "+$limit" -exec sh -c '
     mark=$1 encode=$2 nonce=$3 cats=$4
     shift 4
     LC_ALL=C awk "$encode"" BEGIN { for (i = 1; i < ARGC; i++) print \"small \" encode(substr(ARGV[i], 6)); exit }" "$@"
@@ -132,8 +142,10 @@ send_files() { # $1 the limit, then files
   for bit in 400 200 100 040 020 010 004 002 001; do
     set -- "$@" '(' ! -perm "-$bit" -o -exec awk "$ENCODE$LIST" "bit $bit" {} + ')'
   done
-  LC_ALL=C find -L "$@" 2>/dev/null
+  LC_ALL=C find $LINKS "$@" 2>/dev/null
 }
+# Whether links are followed: not for patterns.
+LINKS=-L
 # Body: words NAME relative to jobs/, odd bytes as \0ooo. Answers `digest SHA256 NAME` for each readable file.
 do_digest() {
   for name in $(body "$1"); do
@@ -157,7 +169,7 @@ LIST=' BEGIN { for (i = 2; i < ARGC; i++) print ARGV[1] " " encode(substr(ARGV[i
 list_files() { # $1 kind, then arguments for find
   kind=$1
   shift
-  LC_ALL=C find -L "$@" -exec awk "$ENCODE$LIST" "$kind" {} + 2>/dev/null
+  LC_ALL=C find $LINKS "$@" -exec awk "$ENCODE$LIST" "$kind" {} + 2>/dev/null
 }
 
 # Sets THERE: the names that were placed at the top of the working directory, each with a / before and after it.

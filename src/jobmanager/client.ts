@@ -207,7 +207,7 @@ class ShellSite implements AuditableSite {
     if (rest > 0) await delay(rest);
     for (;;) {
       const news = session.newsCount;
-      const { chunks, queueError } = await this.#looker.look({
+      const { queueError, ...streamed } = await this.#looker.look({
         queue: seen === undefined || this.#looker.due <= 0,
         follow: request.follow,
       });
@@ -215,14 +215,16 @@ class ShellSite implements AuditableSite {
       const complete = seen === undefined || view.vanished > this.#vanished;
       const reports = view.reports(complete ? 0 : (seen ?? 0)).map((report) => this.#looker.skew.mended(report));
       // The attempts' own records are valid even so.
-      if (queueError !== undefined && reports.length + chunks.length === 0) {
+      const { chunks, sizes, pieces } = streamed;
+      const fresh = reports.length + chunks.length + sizes.length + pieces.length > 0;
+      if (queueError !== undefined && !fresh) {
         throw new GryphusError('site-busy', `The batch system of ${this.name} does not answer: ${queueError}.`);
       }
-      if (complete || reports.length > 0 || chunks.length > 0 || now() >= until) {
+      if (complete || fresh || now() >= until) {
         crashPoint('jm.after-poll');
         this.#vanished = view.vanished;
         this.#restUntil = now() + (reports.length < BUSY_REPORTS ? 0 : BUSY_MS);
-        return { cursor: `${this.#origin}.${view.change}`, complete, reports, chunks };
+        return { cursor: `${this.#origin}.${view.change}`, complete, reports, ...streamed };
       }
       const following = request.follow.length > 0 ? 1000 : Number.POSITIVE_INFINITY;
       await session.news(news, Math.min(until - now(), Math.max(this.#looker.due, 50), following));

@@ -18,6 +18,7 @@ import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
 import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
 import { SmallSaver } from '../staging/save-small.ts';
+import { patternWord } from './watching.ts';
 import { SmallFiles } from './small-files.ts';
 
 const BATCH = 128;
@@ -123,7 +124,8 @@ async function fetchBatch(
     at.to.files.push({ ...file, ...mode });
   }
   const large = new Map<Progress, Large[]>();
-  for (const name of answerFields(answer, 'big').flat()) {
+  // A named file may match a pattern, too.
+  for (const name of new Set(answerFields(answer, 'big').flat())) {
     const at = placeOf(progress, name);
     if (at === undefined) continue;
     const file = { ...at.file, ...modeOf(name), plain: percentDecode(name) };
@@ -147,9 +149,10 @@ function isOf({ outputs, stdout, stderr }: FetchRequest, name: string): boolean 
   );
 }
 
-function wishes({ key, outputs, stdout, stderr }: FetchRequest): string[] {
+function wishes({ key, outputs, patterns = [], stdout, stderr }: FetchRequest): string[] {
   const named = outputs === 'new' ? [`n:${key}`] : outputs.map((name) => `f:${key}/${octalWord(name)}`);
-  return [...named, ...(stdout ? [`o:${key}`] : []), ...(stderr ? [`e:${key}`] : [])];
+  const matching = patterns.length > 0 ? [patternWord('p', key, patterns)] : [];
+  return [...named, ...matching, ...(stdout ? [`o:${key}`] : []), ...(stderr ? [`e:${key}`] : [])];
 }
 
 function outcome(site: JobManagerContext, { request, files, missing, odd, trouble, gone }: Progress): FetchOutcome {

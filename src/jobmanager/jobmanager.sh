@@ -213,7 +213,7 @@ in_parallel() { # $1 words, $2 the most workers, $3 function
   wait $workers
 }
 
-for piece in backend records submitting arrays looking asking carrying sweeping delegate proxies; do
+for piece in backend records submitting arrays looking watching asking carrying sweeping delegate proxies; do
   # shellcheck source=/dev/null
   . "$BIN/$piece.sh"
 done

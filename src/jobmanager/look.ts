@@ -1,7 +1,8 @@
 import type { Patience } from '../backends/contract.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
-import type { Chunk, Follow } from '../site/contract.ts';
+import type { Chunk, FileSize, Follow, Piece } from '../site/contract.ts';
 import { type SiteAnswer, MOST_DATA } from './answer.ts';
+import { mostOfPiece, piecesOf, sizesOf, watchWords } from './watching.ts';
 import type { ViewEntry } from './entry.ts';
 import { percentDecode } from '../site/escape.ts';
 import type { ViewAction } from './classify.ts';
@@ -38,6 +39,9 @@ export function paceOf(
 
 export interface LookResult {
   readonly chunks: readonly Chunk[];
+  /** Of files that grow. */
+  readonly sizes: readonly FileSize[];
+  readonly pieces: readonly Piece[];
   /** Why the batch system gave no good answer; undefined if it did, or was not asked. */
   readonly queueError: string | undefined;
 }
@@ -84,13 +88,16 @@ export class Looker {
     const list = !this.#listed || this.#generation !== session.generation;
     const queue = options.queue || list;
     const acks = this.#acks;
-    const follow = (options.follow ?? []).map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
+    const followed = options.follow ?? [];
+    const follow = followed.map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
     const generation = session.generation;
     const before = view.change;
-    const body = words([...acks.map((name) => `ack:${name}`), ...asking.words(), ...follow]);
+    const about = [...asking.words(), ...follow, ...watchWords(followed)];
+    const body = words([...acks.map((name) => `ack:${name}`), ...about]);
     const asked = Date.now() / 1000;
     const chunk = Math.min(MOST_DATA, Math.floor(MOST_CHUNKS / (2 * Math.max(1, follow.length))));
-    const answer = await session.exchange('poll', [body], [queue ? 1 : 0, list ? 1 : 0, chunk, asking.open ? 1 : 0]);
+    const numbers = [queue ? 1 : 0, list ? 1 : 0, chunk, asking.open ? 1 : 0, mostOfPiece(followed)];
+    const answer = await session.exchange('poll', [body], numbers);
     const [there] = answerFields(answer, 'time')[0] ?? [];
     if (there !== undefined) this.skew.heard(Number(there), asked, Date.now() / 1000);
     asking.take(answer);
@@ -106,7 +113,8 @@ export class Looker {
     await this.#act(view.classify(now()));
     if (view.change !== before) this.#every = Math.min(this.#pace.latest, QUICK * this.#pace.soonest);
     else if (queue) this.#every = Math.min(this.#pace.latest, this.#every * SLOWER);
-    return { chunks: chunksOf(answer), queueError: error };
+    const files = { sizes: sizesOf(answer), pieces: piecesOf(answer, followed) };
+    return { chunks: chunksOf(answer), ...files, queueError: error };
   }
 
   async #act(actions: ReadonlyMap<ViewAction, readonly ViewEntry[]>): Promise<void> {

@@ -1,31 +1,38 @@
 # Gryphus: reports what became of the attempts. Part of jobmanager.sh.
 
-# Body: words `ack:EVENT` (processed, to be deleted), `asked:NAME` (requests of jobs that are being answered) and
-# `KEY:OUT:ERR` (streams wanted from these offsets). $2: 1 to query the batch system. $3: 1 to list everything at the site.
-# $4: the most bytes of a stream in one answer. $5: 1 to list what jobs ask.
+# Body: words `ack:EVENT` (processed, to be deleted), `asked:NAME` (requests of jobs that are being answered),
+# `KEY:OUT:ERR` (streams wanted from these offsets), and those for files that grow (watching.sh). $2: 1 to query the batch
+# system. $3: 1 to list everything at the site. $4: the most bytes of a stream in one answer. $5: 1 to list what jobs ask.
+# $6: the most bytes of a file in one answer.
 # Answers, in this order, so that what is missing in both queue and directory was in neither:
 #   queue full|same|diff  after its lines `+ TAG ID REST` and `- TAG ID`; or `queue bad STATUS WORDS`
 #   job KEY N FLAGS       FLAGS: c cancelled; followed by its lines `id`, `owner`, `exit`, `refused`, `fenced`, `asks`
 #   event NAME LINE
 #   asked NAME BYTES      of asking.sh, then the bytes and a newline
 #   data KEY out|err OFFSET BYTES, then the bytes and a newline
+#   size, pieces          of watching.sh
 do_poll() {
-  acked='' streams='' asked=''
+  acked='' streams='' asked='' watched='' wanted=''
   for word in $(body "$1"); do
     case $word in
       ack:*) acked="$acked events/${word#ack:}" ;;
       asked:*) asked="$asked ${word#asked:}" ;;
+      [wW]:*) watched="$watched $word" ;;
+      p:*) wanted="$wanted $word" ;;
       *) streams="$streams $word" ;;
     esac
   done
   # shellcheck disable=SC2086 # names have no blanks
   [ -z "$acked" ] || rm -f $acked
-  say "time $(date +%s)"
+  clock=$(date +%s)
+  say "time $clock"
   [ "$2" = 0 ] || ask_queue
   [ "$3" = 0 ] || list_jobs
   list_events
   [ "$5" = 0 ] || list_asked "$asked"
   [ -z "$streams" ] || follow "$streams" "$4"
+  [ -z "$watched" ] || watch_files "$watched" "$clock"
+  [ -z "$wanted" ] || send_pieces "$wanted" "$6"
 }
 
 # Answers `capacity STATUS WORDS`: the backend's line about the site's cores, if it has one.

@@ -11,7 +11,9 @@ import type {
   Chunk,
   FetchOutcome,
   FetchRequest,
+  FileSize,
   Outcomes,
+  Piece,
   PollAnswer,
   PollRequest,
   Report,
@@ -61,6 +63,9 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   /** The reports of the last answer, kept until the next poll shows that they were recorded. */
   let kept = new Map<AttemptKey, Report>();
   let chunks: Chunk[] = [];
+  let sizes: FileSize[] = [];
+  let pieces: Piece[] = [];
+  let unanswered: AttemptKey[] = [];
   let wake: () => void = () => undefined;
   let answerJob: Parameters<NonNullable<Site['answerJobs']>>[0] | undefined;
   const followed = new Map<AttemptKey, { stdout: number; stderr: number }>();
@@ -76,6 +81,13 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
         const at = followed.get(key);
         if (at) at[stream] = offset + bytes.length;
         chunks.push({ key, stream, offset, data: Buffer.from(bytes) });
+      } else if (message.t === 'sizes') {
+        const { key, files } = message;
+        if (message.isFirst) unanswered.push(key);
+        for (const file of files) sizes.push({ key, ...file });
+      } else if (message.t === 'piece') {
+        const { key, name, offset } = message;
+        pieces.push({ key, name, offset, data: Buffer.from(bytes) });
       } else if (message.t === 'home') return void hearJob(message, Buffer.from(bytes));
       wake();
     },
@@ -103,12 +115,21 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   async function follow(wanted: PollRequest['follow']): Promise<void> {
     const keys = new Set(wanted.map(({ key }) => key));
     for (const key of followed.keys()) if (!keys.has(key)) followed.delete(key);
-    for (const { key, stdout, stderr } of wanted) {
+    for (const { key, stdout, stderr, files } of wanted) {
       const at = followed.get(key);
-      if (at && at.stdout >= stdout && at.stderr >= stderr) continue;
-      followed.set(key, { stdout, stderr });
-      await centralManager.say({ t: 'follow', key, stdout, stderr });
+      if (!at || at.stdout < stdout || at.stderr < stderr || files?.afresh) {
+        followed.set(key, { stdout, stderr });
+        await centralManager.say({ t: 'follow', key, stdout, stderr, ...(files && { files: files.patterns }) });
+      }
+      if (files && files.wanted.length > 0) await centralManager.say({ t: 'want', key, files: files.wanted });
     }
+  }
+
+  function forgetNews(): void {
+    chunks = [];
+    sizes = [];
+    pieces = [];
+    unanswered = [];
   }
 
   /** Waits until there is news, or the time is over. */
@@ -139,7 +160,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
         const before = generation;
         reports = new Map();
         kept = new Map();
-        chunks = [];
+        forgetNews();
         followed.clear();
         const all = await centralManager.ask({ t: 'all' }, 'reports');
         return { cursor: `${before}.${answers}`, complete: true, reports: all.reports, chunks: [] };
@@ -147,19 +168,20 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       if (answer !== String(answers)) {
         // The last answer was not recorded: its reports are repeated.
         reports = new Map([...kept, ...reports]);
-        chunks = [];
+        forgetNews();
         followed.clear();
       }
       await follow(wanted);
-      if (reports.size === 0 && chunks.length === 0 && waitMs > 0) await news(waitMs);
+      const none = reports.size + chunks.length + sizes.length + pieces.length + unanswered.length === 0;
+      if (none && waitMs > 0) await news(waitMs);
       // Ends of short jobs arrive in a stream; processing many at once costs as little as processing a few.
       if (waitMs > 0) await sleep(Math.max(0, answeredAt + GATHER_MS - performance.now()));
       if (of !== String(generation))
         throw new GryphusError('site-unreachable', "The connection to the pool's central manager was lost.");
-      const fresh = { reports: [...reports.values()], chunks };
+      const fresh = { reports: [...reports.values()], chunks, sizes, pieces, unanswered };
       kept = reports;
       reports = new Map();
-      chunks = [];
+      forgetNews();
       answers += 1;
       answeredAt = performance.now();
       return { cursor: `${generation}.${answers}`, complete: false, ...fresh };

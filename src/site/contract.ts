@@ -181,6 +181,22 @@ export interface Follow {
   readonly key: AttemptKey;
   readonly stdout: number;
   readonly stderr: number;
+  /** Files in its directory that are wanted while they grow (`stream_results`). */
+  readonly files?: FollowFiles;
+}
+
+export interface FollowFiles {
+  /** Of names in the job's directory (src/util/name-patterns.ts). Links are not followed. */
+  readonly patterns: readonly string[];
+  /** Nothing is known of them here: their sizes are wanted, now or soon. Otherwise only sizes that have changed. */
+  readonly afresh: boolean;
+  /** What is wanted of their content; each is answered by one piece, in this answer or a later one. */
+  readonly wanted: readonly WantedPiece[];
+}
+
+export interface WantedPiece {
+  readonly name: string;
+  readonly offset: number;
 }
 
 export interface PollAnswer {
@@ -192,6 +208,21 @@ export interface PollAnswer {
   readonly complete: boolean;
   readonly reports: readonly Report[];
   readonly chunks: readonly Chunk[];
+  /** Of followed files; the names are not trusted. A site that cannot follow files lacks them. */
+  readonly sizes?: readonly FileSize[];
+  readonly pieces?: readonly Piece[];
+  /** Attempts whose wanted pieces, if they have not come, will not come. */
+  readonly unanswered?: readonly AttemptKey[];
+}
+
+export interface FileSize extends Read<typeof shapes.fileSize> {
+  readonly key: AttemptKey;
+}
+
+/** As much as the site sends at once of a file from `offset` on; nothing if it is shorter, or no file any more. */
+export interface Piece extends WantedPiece {
+  readonly key: AttemptKey;
+  readonly data: Uint8Array;
 }
 
 export interface Chunk {

@@ -235,13 +235,20 @@ export const fetchRequest = z.strictObject({
    * default).
    */
   outputs: z.union([z.literal('new'), texts]),
-  /** Names of the job's own inputs at the top of the directory, which `new` leaves out. */
+  /** Files that are wanted as well, if there are any: patterns of their names. */
+  patterns: maybe(texts),
+  /** Names of the job's own inputs at the top of the directory, which `new` and `patterns` leave out. */
   given: maybe(texts),
   stdout: flag,
   stderr: flag,
   /** The attempt's own directory at home, absolute; complete files there are not sent again. */
   into: text,
 });
+
+/** A followed file of a running job, and how large it is. */
+export const fileSize = z.strictObject({ name: text, bytes: count });
+/** Where the wanted bytes of such a file begin. */
+export const wantedPiece = z.strictObject({ name: text, offset: count });
 
 export const fetchedFile = z.strictObject({
   /** As the job named it, relative; a directory is represented by its files. */

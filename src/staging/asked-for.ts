@@ -1,5 +1,6 @@
 import { CHIRP_CONFIG } from '../site/chirp.ts';
 import type { FetchRequest } from '../site/contract.ts';
+import { nameMatcher } from '../util/name-patterns.ts';
 import { plainName } from '../util/plain-name.ts';
 
 /** The directory, in the job's own, of the image from which it goes on (`want_checkpoint`): `image`, and its bases. */
@@ -23,24 +24,30 @@ export const RESERVED: readonly string[] = [
 /**
  * Decides which of a site's offered files were requested: returns the name under which to keep such a file, `undefined`
  * for any other. A named output is a file, or a directory with everything below it. New files (`new`) are those at the
- * top that the job was not given. No site or worker is trusted to send only what was requested (scp, CVE-2019-6111).
+ * top that the job was not given. Patterns name others, also in directories. No site or worker is trusted to send only
+ * what was requested (scp, CVE-2019-6111).
  */
 export function askedFor({
   outputs,
   given = [],
-}: Pick<FetchRequest, 'outputs' | 'given'>): (offered: string) => string | undefined {
+  patterns = [],
+}: Pick<FetchRequest, 'outputs' | 'given' | 'patterns'>): (offered: string) => string | undefined {
+  const not = new Set([...given, ...RESERVED]);
+  const named = nameMatcher(patterns);
+  const matches = (name: string): boolean => named(name) && !RESERVED.includes(name.replace(/\/.*/s, ''));
   if (outputs === 'new') {
-    const not = new Set([...given, ...RESERVED]);
     return (offered) => {
       const name = plainName(offered);
-      return name === undefined || name === '' || name.includes('/') || not.has(name) ? undefined : name;
+      if (name === undefined || name === '' || not.has(name)) return undefined;
+      return !name.includes('/') || matches(name) ? name : undefined;
     };
   }
   const wanted = new Set(outputs.flatMap((name) => plainName(name) ?? []));
   return (offered) => {
     const name = plainName(offered);
     if (name === undefined || name === '') return undefined;
-    return wanted.has('') || andAbove(name).some((one) => wanted.has(one)) ? name : undefined;
+    if (wanted.has('') || andAbove(name).some((one) => wanted.has(one))) return name;
+    return matches(name) && !not.has(name) ? name : undefined;
   };
 }
 

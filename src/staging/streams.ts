@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Checkpoints } from './checkpoints.ts';
+import { GrownFiles } from './grown-files.ts';
 import { unplaceable } from './place.ts';
 import { GryphusError } from '../errors.ts';
 import { type AttemptKey, isAttemptKey } from '../job/ids.ts';
@@ -18,10 +19,13 @@ export class AttemptSpool {
   readonly #root: string;
   /** The checkpoints of jobs that checkpoint themselves. */
   readonly checkpoints: Checkpoints;
+  /** What has come of files that grow (`stream_results`). */
+  readonly grown: GrownFiles;
 
   constructor(root: string) {
     this.#root = root;
     this.checkpoints = new Checkpoints(join(root, '.checkpoints'));
+    this.grown = new GrownFiles(join(root, '.growing'));
   }
 
   /** 'protocol-error' for an invalid key, which may have come from a site and would become a path. */
@@ -86,6 +90,7 @@ export class AttemptSpool {
     const directory = this.directory(key);
     const journal = this.requestJournal(key);
     if (existsSync(journal)) await rm(journal, { recursive: true, force: true });
+    await this.grown.remove(key);
     // Most short jobs leave nothing here, and checking costs a tenth of a removal.
     if (existsSync(directory)) await rm(directory, { recursive: true, force: true });
   }

@@ -56,6 +56,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'transfer_input_files:TransferInput:TransferInputFiles transfer_common_input:CommonInputFiles:common_input_files public_input_files:PublicInputFiles', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
   { names: 'container_is_common:ContainerIsCommon', kind: 'bool', says: 'Always the case: shared inputs are sent to a site once.' },
   { names: 'transfer_output_files:TransferOutput:TransferOutputFiles transfer_output_remaps:TransferOutputRemaps', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
+  { names: 'stream_results:StreamResults', by: 'gridmanager/files.ts', at: ['pool', 'batch'], says: 'Files of a job at a GRAM service, and of one in its initialdir, cannot be followed while it runs: see [urls.md](urls.md#output-that-grows).' },
   { names: 'output_destination:OutputDestination', kind: 'string', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
   { names: 'output_directory:OutputDirectory', kind: 'path', by: 'gridmanager/files.ts', at: CARRIED, says: IN_PLACE },
   { names: 'max_transfer_input_mb:MaxTransferInputMB max_transfer_output_mb:MaxTransferOutputMB', kind: 'expr', by: 'gridmanager/transfer-limits.ts', at: CARRIED, says: IN_PLACE, idle: /^(-\d+|undefined)$/ },

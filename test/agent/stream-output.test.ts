@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Ftpd, skipWithoutFtpd, startFtpd } from '../sites/ftpd.ts';
+import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { killMatching } from './kill.ts';
 
@@ -117,7 +118,11 @@ queue
     const { port, files } = ftpd ?? { port: 0, files: '' };
     const read = (name: string) =>
       existsSync(join(files, name)) ? readFileSync(join(files, name), 'utf8') : undefined;
-    return { base: `ftps://localhost:${port}`, read, names: () => readdirSync(files) };
+    return {
+      base: `ftps://localhost:${port}`,
+      read,
+      names: () => readdirSync(files, { recursive: true, encoding: 'utf8' }),
+    };
   };
 
   it.each(['http', ...(skipWithoutFtpd() ? [] : ['ftps'])])(
@@ -166,4 +171,83 @@ queue
     expect(await exit).toBe(0);
     expect(shown).toBe('one\nhalf 0\nlf 1\n');
   }, 200_000);
+
+  /** What a job of these lines writes into files, one step after each word of the file `say`. */
+  const writer = (where: string, odd: string, more: string) => {
+    agent.file(
+      'writer.sh',
+      `wait_for() { until [ -e ${agent.work}/$1.$2 ]; do sleep 0.1; done; }
+mkdir logs && printf 'one\\nha' >'${odd}' && echo first version >rewritten.out && ln -s /etc/passwd logs/link.dat
+echo no >logs/other.txt
+wait_for $1 0; echo lf >>'${odd}'; echo second >rewritten.new; mv rewritten.new rewritten.out
+echo late >'späte.out'
+wait_for $1 1; echo end >>'${odd}'
+`,
+    );
+    return agent.submit(`${where}executable = /bin/sh
+arguments = writer.sh $(ClusterId)
+transfer_input_files = writer.sh
+stream_results = *.out, logs/*.dat
+${more}queue
+`);
+  };
+  const ODD = 'logs/ä b\n"c".dat';
+  /** What a URL may end with. */
+  const PLAINER = 'logs/ä "b";c.dat';
+
+  it.each([
+    { where: 'the pool', lines: '' },
+    ...(SLOW ? [{ where: 'a fork site', lines: 'universe = grid\ngrid_resource = batch fork local\n' }] : []),
+  ])(
+    'and other files of $where grow at home',
+    async ({ where, lines }) => {
+      const dir = where.replaceAll(' ', '-');
+      mkdirSync(join(agent.work, dir));
+      const cluster = await writer(lines, ODD, `output_directory = ${dir}\n`);
+      const is = (name: string, text: string) =>
+        until(
+          `${name} to be ${text}`,
+          () => (existsSync(join(agent.work, dir, name)) && agent.read(join(dir, name)) === text) || undefined,
+          60_000,
+        );
+      await is(ODD, 'one\nha');
+      await is('rewritten.out', 'first version\n');
+      killMatching('gridmanager/main', agent);
+      say(cluster, 0);
+      await is(ODD, 'one\nhalf\n');
+      await is('rewritten.out', 'second\n');
+      await is('späte.out', 'late\n');
+      say(cluster, 1);
+      await ended(cluster);
+      expect(agent.read(join(dir, ODD))).toBe('one\nhalf\nend\n');
+      expect(readdirSync(join(agent.work, dir, 'logs'))).toEqual([ODD.slice(5)]);
+      expect(readdirSync(join(agent.work, dir)).sort()).toEqual(['logs', 'rewritten.out', 'späte.out']);
+    },
+    200_000,
+  );
+
+  it.each(!SLOW ? [] : ['http', ...(skipWithoutFtpd() ? [] : ['ftps'])])(
+    'and other files go to their URLs in whole lines: %s',
+    async (kind) => {
+      const store = kind === 'http' ? http : ftps();
+      const cluster = await writer('', PLAINER, `output_destination = ${store.base}/${kind}-$(ClusterId)\n`);
+      const name = (file: string) =>
+        `${kind}-${cluster}/${kind === 'http' ? file.split('/').map(encodeURIComponent).join('/') : file}`;
+      const has = (file: string, text: string) =>
+        until(`${file} with ${text}`, () => partsOf(store, name(file)) === text || undefined, 60_000);
+      await has(PLAINER, 'one\n');
+      await has('rewritten.out', 'first version\n');
+      killMatching('gridmanager/main', agent);
+      say(cluster, 0);
+      await has(PLAINER, 'one\nhalf\n');
+      await has('rewritten.out', 'second\n');
+      say(cluster, 1);
+      await ended(cluster);
+      expect(store.read(name(PLAINER))).toBe('one\nhalf\nend\n');
+      expect(store.read(name('rewritten.out'))).toBe('second\n');
+      const left = store.names().filter((one) => one.startsWith(`${kind}-${cluster}/`) && one.includes('.part'));
+      expect(left).toEqual([]);
+    },
+    200_000,
+  );
 });

@@ -43,7 +43,11 @@ describe('the parts of a stream', () => {
           if (parts.length > 0) expect(text.slice(0, endOf(parts))).toMatch(/\n$/);
           if (waited >= 300_000) expect(endOf(parts)).toBe(text.lastIndexOf('\n') + 1);
         }
-        const over = startOver({ attempt: 1, generation: 1, parts, stale: [] }, 2, 20);
+        const over = startOver(
+          { attempt: 1, version: 0, generation: 1, parts, stale: [] },
+          { attempt: 2, version: 0 },
+          20,
+        );
         expect(endOf(over.parts)).toBeLessThanOrEqual(20);
         expect([...over.parts.map(({ name }) => name), ...over.stale]).toEqual(parts.map(({ name }) => name));
       }),
@@ -104,7 +108,7 @@ describe.skipIf(MISSING.length > 0)('a growing stream at a GridFTP server', () =
       const key = formatAttemptKey({ agent: 'aaaaaaaaaa', ...id, attempt });
       await spool.prepare(key);
       appendFileSync(spool.streamPath(key, 'stdout'), text);
-      growing.grew({ key, id, attempt, stream: 'stdout', attrs, to });
+      growing.grew({ key, id, attempt, of: { kind: 'stdout' }, version: 0, attrs, to });
       return key;
     };
     let key = await write(1, 'a1\na2\nha');
@@ -135,7 +139,7 @@ describe.skipIf(MISSING.length > 0)('a growing stream at a GridFTP server', () =
     const whole = join(dir, 'whole');
     writeFileSync(whole, 'c1 longer than before\nd2\n');
     await outputs.store(key, whole, to, proxy);
-    await growing.whole(id, 'stdout', to, proxy);
+    await growing.whole(id, { kind: 'stdout' }, to, proxy);
     const stale = readdirSync(dirname(there('out'))).filter((name) => name !== 'out');
     // Parts that other runs replaced are removed as well.
     expect(stale).toEqual([]);

@@ -27,7 +27,7 @@ import { readExit } from '../../src/site/exit-record.ts';
 
 const SRC = join(import.meta.dirname, '../../src');
 const here = (name: string): string => readFileSync(join(SRC, name), 'utf8');
-const OWN = ['records', 'submitting', 'arrays', 'looking', 'asking', 'carrying', 'sweeping', 'proxies'].map(
+const OWN = ['records', 'submitting', 'arrays', 'looking', 'watching', 'asking', 'carrying', 'sweeping', 'proxies'].map(
   (name) => `jobmanager/${name}.sh`,
 );
 const PIECES = [...OWN, 'credentials/delegate.sh'];

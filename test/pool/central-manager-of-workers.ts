@@ -43,6 +43,7 @@ export function centralManagerWorkers(): {
     lease: 2400,
     onHome: async () => ({ result: -1 }),
     onChunk: () => undefined,
+    onFiles: () => undefined,
     shells: NO_SHELLS,
     log: (message, facts) => logged.push(`${message} ${JSON.stringify(facts)}`),
   });

@@ -205,6 +205,7 @@ const NO_WORKERS = {
   lease: 2400,
   onHome: async () => ({ result: -1 }),
   onChunk: () => undefined,
+  onFiles: () => undefined,
   shells: NO_SHELLS,
   log: () => undefined,
 };

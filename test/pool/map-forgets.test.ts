@@ -122,6 +122,7 @@ describe('what a map has done with', () => {
       lease: 2400,
       onHome: async () => ({ result: -1 }),
       onChunk: () => undefined,
+      onFiles: () => undefined,
       shells: NO_SHELLS,
       log: () => undefined,
     });

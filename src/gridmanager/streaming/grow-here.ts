@@ -11,9 +11,14 @@ const COMPARED = 64 * 1024;
 /**
  * Brings the file at `to` up to the joined contents of `paths`. What is there already, by its size and its last bytes, is
  * not written again; another content is replaced from its start, as in HTCondor. A pipe or a device gets its bytes at
- * the end. Rejects with 'disk-full' or 'output-unwritable'.
+ * the end. `anew`: nothing that is there counts. Rejects with 'disk-full' or 'output-unwritable'.
  */
-export async function growHere(to: string, paths: readonly string[], umask: number | undefined): Promise<void> {
+export async function growHere(
+  to: string,
+  paths: readonly string[],
+  umask: number | undefined,
+  anew = false,
+): Promise<void> {
   try {
     if (await isSpecial(to)) return;
     const file = await open(to, constants.O_RDWR | constants.O_CREAT, 0o666 & ~(umask ?? UMASK));
@@ -21,7 +26,7 @@ export async function growHere(to: string, paths: readonly string[], umask: numb
       let at = (await file.stat()).size;
       const tail = Math.min(at, COMPARED);
       const { buffer } = await file.read(Buffer.alloc(tail), 0, tail, at - tail);
-      if (!buffer.equals(await readAcross(paths, at - tail, tail))) {
+      if (anew || !buffer.equals(await readAcross(paths, at - tail, tail))) {
         await file.truncate(0);
         at = 0;
       }

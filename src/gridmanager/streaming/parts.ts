@@ -9,6 +9,8 @@ const PART = z.strictObject({ name: z.string(), offset: z.number(), bytes: z.num
 /** What has been stored of a stream: its parts, in order and without a gap, and which run of the job wrote the last. */
 export const SENT = z.strictObject({
   attempt: z.number(),
+  /** Which of the versions that the job has made of the file. */
+  version: z.number().default(0),
   /** Grows when parts are replaced by others, whose names must differ from those that readers know. */
   generation: z.number(),
   parts: z.array(PART),
@@ -16,7 +18,7 @@ export const SENT = z.strictObject({
   stale: z.array(z.string()),
 });
 
-export const NOTHING_SENT: Sent = { attempt: -1, generation: 0, parts: [], stale: [] };
+export const NOTHING_SENT: Sent = { attempt: -1, version: 0, generation: 0, parts: [], stale: [] };
 
 /** The largest part, bytes: what is longer without an end of a line is cut. */
 export const LARGEST_PART = 16 * 1024 * 1024;
@@ -31,10 +33,10 @@ export function endOf(parts: readonly Part[]): number {
 }
 
 /** What stays if another run, or the same again, writes from `base` on. */
-export function startOver(sent: Sent, attempt: number, base: number): Sent {
+export function startOver(sent: Sent, of: Pick<Sent, 'attempt' | 'version'>, base: number): Sent {
   const stays = ({ offset, bytes }: Part) => offset + bytes <= base;
   const gone = sent.parts.filter((part) => !stays(part)).map(({ name }) => name);
-  return { attempt, generation: sent.generation + 1, parts: sent.parts.filter(stays), stale: [...sent.stale, ...gone] };
+  return { ...of, generation: sent.generation + 1, parts: sent.parts.filter(stays), stale: [...sent.stale, ...gone] };
 }
 
 /**

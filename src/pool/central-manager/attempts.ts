@@ -48,7 +48,7 @@ export interface Attempt {
   ending?: Ending;
   files?: readonly OutputFile[];
   /** Bytes of its streams that its client, who follows it, has received. */
-  followed?: { stdout: number; stderr: number };
+  followed?: { stdout: number; stderr: number; readonly files?: readonly string[] | undefined };
   inline?: { readonly stdout: Buffer; readonly stderr: Buffer };
   /** It ended, and its worker died: results that are not home are lost. */
   orphan?: boolean;

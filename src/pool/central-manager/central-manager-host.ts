@@ -86,6 +86,7 @@ export class CentralManagerHost {
       lease: LEASE_SECONDS,
       onHome: (attempt, request, bytes) => this.#clients.home(this.centralManager.whole(attempt), request, bytes),
       onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
+      onFiles: (attempt, message, bytes) => this.#clients.files(attempt, message, bytes),
       log,
     });
     this.#clients = new CentralManagerClients({ centralManager: this.centralManager, workers: this.workers, shells });

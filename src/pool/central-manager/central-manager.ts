@@ -5,7 +5,7 @@ import { type Attempt, submittedOf, unknownKey } from './attempts.ts';
 import { WORKER_DIED, nodeFail } from './dead-workers.ts';
 import { wholeOf } from './gangs/gangs.ts';
 import { nodesOf } from './gangs/nodes.ts';
-import type { AttemptRequest, Reservation } from '../wire/client-wire.ts';
+import type { AttemptRequest, FromClient, Reservation } from '../wire/client-wire.ts';
 import type { Worker } from './collector.ts';
 import { CentralManagerHearing } from './worker-messages.ts';
 import type { Recovered } from './central-manager-journal.ts';
@@ -227,12 +227,20 @@ export class CentralManager {
   }
 
   /** Its client has this much of its streams, and wants what comes then. */
-  follow(key: AttemptKey, stdout: number, stderr: number): void {
+  follow(key: AttemptKey, stdout: number, stderr: number, files?: readonly string[]): void {
     const asked = this.#table.attempts.get(key);
     const attempt = nodesOf(asked)[0] ?? asked;
     if (!attempt) return;
-    attempt.followed = { stdout, stderr };
+    attempt.followed = { stdout, stderr, ...(files && { files }) };
     this.#hearing.askToFollow(attempt);
+    this.#table.settle();
+  }
+
+  /** Its client wants bytes of files that grow. Whatever gets lost is wanted again when the worker follows anew. */
+  want(message: Extract<FromClient, { t: 'want' }>): void {
+    const attempt = this.#table.attempts.get(message.key);
+    if (attempt?.worker === undefined || !this.#hearing.streamsResults(attempt.worker)) return;
+    this.#table.send(attempt.worker, message);
     this.#table.settle();
   }
 

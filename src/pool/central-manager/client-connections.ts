@@ -13,6 +13,7 @@ import {
   type Steer,
   type ToClient,
 } from '../wire/client-wire.ts';
+import type { FromWorker } from '../wire/wire.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import type { CentralManagerShells } from './central-manager-shells.ts';
@@ -122,6 +123,11 @@ export class CentralManagerClients {
     this.#open.get(attempt.client)?.channel.send({ t: 'chunk', key: attempt.key, stream, offset }, bytes);
   }
 
+  /** Sizes and bytes of followed files. */
+  files(attempt: Attempt, message: Extract<FromWorker, { t: 'sizes' | 'piece' }>, bytes: Buffer): void {
+    this.#open.get(attempt.client)?.channel.send(message, bytes);
+  }
+
   /** A request of a running job, for the client that the attempt belongs to. */
   home(attempt: Attempt, request: HomeRequest, bytes: Buffer): Promise<HomeAnswer> {
     return this.#home.pass(this.#open.get(attempt.client)?.channel, attempt, request, bytes);
@@ -215,7 +221,9 @@ export class CentralManagerClients {
       case 'all':
         return channel.send({ t: 'reports', id: message.id, reports: centralManager.all(client ?? '').map(reportOf) });
       case 'follow':
-        return centralManager.follow(message.key, message.stdout, message.stderr);
+        return centralManager.follow(message.key, message.stdout, message.stderr, message.files);
+      case 'want':
+        return centralManager.want(message);
       case 'fetch':
         return channel.send({ t: 'fetched', id: message.id, outcome: await this.#fetching.fetch(message.request) });
       case 'base':

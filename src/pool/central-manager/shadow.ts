@@ -106,8 +106,8 @@ const MOST_TOLD = 10;
 
 async function listFiles(resultTransfer: ResultTransfer): Promise<Listed> {
   const { request } = resultTransfer;
-  const { outputs } = request;
-  if (outputs !== 'new' && outputs.length === 0) return { files: [], missing: [], odd: [] };
+  const { outputs, patterns = [] } = request;
+  if (outputs !== 'new' && outputs.length + patterns.length === 0) return { files: [], missing: [], odd: [] };
   const asked = askedFor(request);
   const said = await offered(resultTransfer);
   const files = new Map<string, Listed['files'][number]>();
@@ -130,9 +130,17 @@ async function offered(
   resultTransfer: ResultTransfer,
 ): Promise<Pick<Extract<WireAnswer, { ok: true }>, 'files' | 'missing' | 'odd'>> {
   const { attempt, request } = resultTransfer;
+  const { outputs, patterns } = request;
   const known = attempt.files;
-  if (request.outputs === 'new' && known?.every(({ bytes }) => bytes <= SMALL)) return { files: known };
-  return needed(resultTransfer).ask({ what: 'files', key: attempt.key, outputs: request.outputs, digests: true });
+  if (outputs === 'new' && patterns === undefined && known?.every(({ bytes }) => bytes <= SMALL))
+    return { files: known };
+  return needed(resultTransfer).ask({
+    what: 'files',
+    key: attempt.key,
+    outputs,
+    ...(patterns && { patterns }),
+    digests: true,
+  });
 }
 
 async function bringStream(resultTransfer: ResultTransfer, stream: 'stdout' | 'stderr'): Promise<FetchedFile> {

@@ -48,6 +48,8 @@ export interface CentralManagerWorkersOptions {
   readonly lease: number;
   /** Bytes of a followed stream, from the worker that the attempt was granted to. */
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  /** Sizes and bytes of followed files, in the same way. */
+  readonly onFiles: (attempt: Attempt, message: Extract<FromWorker, { t: 'sizes' | 'piece' }>, bytes: Buffer) => void;
   /** Answers a running job's request to its home. */
   readonly onHome: (attempt: Attempt, request: HomeRequest, bytes: Buffer) => Promise<HomeAnswer>;
   readonly shells: Pick<CentralManagerShells, 'hear' | 'away' | 'startAtNode' | 'passFromNode'>;
@@ -234,6 +236,9 @@ export class CentralManagerWorkers {
       const { key, stream, offset } = message;
       const attempt = centralManager.streamed(instance, key, stream, offset + bytes.length);
       if (attempt) this.#options.onChunk(attempt, stream, offset, bytes);
+    } else if (message.t === 'sizes' || message.t === 'piece') {
+      const attempt = centralManager.get(message.key);
+      if (attempt?.worker === instance) this.#options.onFiles(attempt, message, bytes);
     } else if (message.t === 'shell-out' || message.t === 'shell-over')
       this.#options.shells.hear(instance, message, bytes);
     else if (message.t === 'node-start') this.#options.shells.startAtNode(instance, message);

@@ -108,6 +108,8 @@ export class CentralManagerHearing {
         this.#gone(worker, attempt, message);
         break;
       case 'chunk':
+      case 'sizes':
+      case 'piece':
       case 'ask':
       case 'node-start':
         return;
@@ -116,7 +118,15 @@ export class CentralManagerHearing {
   }
 
   askToFollow({ key, worker, followed }: Attempt): void {
-    if (worker !== undefined && followed) this.#table.send(worker, { t: 'follow', key, ...followed });
+    if (worker === undefined || !followed) return;
+    const { files, ...streams } = followed;
+    const also = files && this.streamsResults(worker) ? { files } : {};
+    this.#table.send(worker, { t: 'follow', key, ...streams, ...also });
+  }
+
+  /** Whether a worker, which may be of an earlier version, follows files. */
+  streamsResults(worker: string): boolean {
+    return this.#table.collector.get(worker)?.texts['HasStreamResults'] === 'true';
   }
 
   /** Records how much of a followed stream came; returns the attempt if it was granted to this worker. */

@@ -117,6 +117,8 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     CondorVersion: quoted('$CondorVersion: 25.0.0 2025-01-01 Gryphus $'),
     ...TRANSFERS,
     HasSelfCheckpointTransfers: 'true',
+    // Files of running jobs come while they grow (`stream_results`).
+    HasStreamResults: 'true',
     HasReconnect: 'true',
     START: 'true',
     Rank: '0.0',

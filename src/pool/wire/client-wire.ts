@@ -11,6 +11,7 @@ import { amount, count, count as id, flag, maybe, moment, type Read, text, texts
 import { reader } from './read-message.ts';
 import {
   derivedSpec,
+  followedFiles,
   inline,
   message,
   runSpec,
@@ -22,6 +23,7 @@ import {
   shellSize,
   size,
   terminal,
+  want,
 } from './wire.ts';
 
 /** What a job asks of the dedicated scheduler. */
@@ -154,7 +156,8 @@ const fromClient = z.discriminatedUnion('t', [
   message('cancel', { id, keys, how: z.enum(['remove', 'if-not-started']) }),
   /** The answer contains reports of all of the client's attempts. */
   message('all', { id }),
-  message('follow', { key, stdout: count, stderr: count }),
+  message('follow', { key, stdout: count, stderr: count, files: maybe(texts) }),
+  want,
   message('fetch', { id, request: fetchRequest }),
   message('forget', { id, keys }),
   message('capacity', { id }),
@@ -199,6 +202,7 @@ const toClient = z.discriminatedUnion('t', [
   message('done', { id, outcomes: z.array(z.tuple([key, outcome])) }),
   message('reports', { id: maybe(id), reports: z.array(report) }),
   message('chunk', { key, stream, offset: count }),
+  ...followedFiles,
   message('fetched', { id, outcome: fetchOutcome }),
   message('capacity', { id, capacity }),
   message('slots', { id, ads: z.array(ad) }),

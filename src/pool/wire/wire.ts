@@ -16,7 +16,16 @@
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../job/schema.ts';
 import { homeRequest } from '../../site/chirp.ts';
-import { ending, inputFile, oddOutput, preemptedBy, program, stream } from '../../site/shapes.ts';
+import {
+  ending,
+  fileSize,
+  inputFile,
+  oddOutput,
+  preemptedBy,
+  program,
+  stream,
+  wantedPiece,
+} from '../../site/shapes.ts';
 import { amount, amounts, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
 
@@ -121,8 +130,11 @@ const question = <T extends string, S extends z.core.$ZodLooseShape>(what: T, sh
 const ask = z.discriminatedUnion('what', [
   /** Bytes of an input, from worker to central manager; only for attempts granted to that worker. */
   question('blob', { key, sha256: text, offset: count, bytes: count }),
-  /** An ended attempt's results (`new`: files that were not there at the start). */
-  question('files', { key, outputs: z.union([z.literal('new'), texts]), digests: flag }),
+  /**
+   * An ended attempt's results (`new`: files that were not there at the start; `patterns`: those that match, if there are
+   * any, of a worker with HasStreamResults).
+   */
+  question('files', { key, outputs: z.union([z.literal('new'), texts]), patterns: maybe(texts), digests: flag }),
   /** Bytes of `stdout`, `stderr` or `work/NAME`. */
   question('read', { key, path: text, offset: count, bytes: count }),
   /** The usage of running attempts. */
@@ -160,6 +172,15 @@ export const shellIn = message('shell-in', { shell: text, end: flag });
 export const shellSize = message('shell-size', { shell: text, rows: count, cols: count });
 export const shellClose = message('shell-close', { shell: text });
 
+/** Of files that grow, those whose sizes have changed, and wanted bytes, or none. */
+export const followedFiles = [
+  /** `isFirst`: what was wanted before, and has not come, will not come. */
+  message('sizes', { key, files: z.array(fileSize), isFirst: flag }),
+  message('piece', { key, ...wantedPiece.shape }),
+] as const;
+/** What is wanted of the files that grow: each is answered by a piece. */
+export const want = message('want', { key, files: z.array(wantedPiece) });
+
 const fromWorker = z.discriminatedUnion('t', [
   message('hello', {
     version: z.number(),
@@ -196,6 +217,7 @@ const fromWorker = z.discriminatedUnion('t', [
   message('gone', { key, why: z.enum(['claim', 'input', 'cancelled', 'never-started', 'behind']), message: text }),
   /** Bytes of a stream, starting at `offset`. */
   message('chunk', { key, stream, offset: count }),
+  ...followedFiles,
   shellOut,
   shellOver,
   /** A node of a parallel job starts a command at another one of its nodes. */
@@ -258,8 +280,12 @@ const fromCentralManager = z.discriminatedUnion('t', [
   z.strictObject({ t: z.enum(['suspend', 'resume', 'checkpoint']), key }),
   /** Deletes the attempts, whose results are home. Those still running are ended first. */
   message('forget', { keys }),
-  /** From now on, send what is written to its streams, from these offsets on. */
-  message('follow', { key, stdout: count, stderr: count }),
+  /**
+   * From now on, send what is written to its streams, from these offsets on, and, by a worker with HasStreamResults, the
+   * sizes of the files that match these patterns.
+   */
+  message('follow', { key, stdout: count, stderr: count, files: maybe(texts) }),
+  want,
   /** Opens a shell beside a running job, with a command or interactive, until either ends. */
   message('shell', {
     shell: text,

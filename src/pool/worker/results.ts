@@ -20,6 +20,7 @@ import { RESERVED } from '../../staging/asked-for.ts';
 import { nameBytes, nameText } from '../../util/byte-name.ts';
 import { chosenMode } from '../../util/file-mode.ts';
 import type { AttemptPlace } from './attempt-place.ts';
+import { WatchedFiles } from './watched-files.ts';
 import type { OutputFile } from '../wire/wire.ts';
 
 /** The files at the top of the sandbox that were not there at the start, which is HTCondor's default. */
@@ -31,6 +32,22 @@ export function newFiles(dir: AttemptPlace, names: readonly string[]): OutputFil
     const found = before.has(name) ? undefined : lstatSync(path, { throwIfNoEntry: false });
     return found?.isFile() && !isForeign(dir, path, found) ? [asOutput(name, found)] : [];
   });
+}
+
+/** Further files that match patterns. Nothing that a link leads to. */
+export function matchingFiles(
+  dir: AttemptPlace,
+  patterns: readonly string[] = [],
+  others: readonly OutputFile[] = [],
+): OutputFile[] {
+  const known = new Set(others.map(({ name }) => name));
+  return patterns.length === 0
+    ? []
+    : new WatchedFiles(dir.work, patterns).all().flatMap((name) => {
+        const path = placeOf(dir.work, name);
+        const found = known.has(name) ? undefined : lstatSync(path, { throwIfNoEntry: false });
+        return found?.isFile() && !isForeign(dir, path, found) ? [asOutput(name, found)] : [];
+      });
 }
 
 /** What was found under given names: files, nothing, or something without content. */

@@ -1,10 +1,13 @@
 import { factsOf, loadOf, type ProcessFacts, processes, processesOf } from '../host/processes.ts';
 import { newFiles } from './results.ts';
 import type { Run } from './run.ts';
-import type { FromWorker, OutputFile } from '../wire/wire.ts';
+import { watchedPiece } from './watched-files.ts';
+import type { FromCentralManager, FromWorker, OutputFile } from '../wire/wire.ts';
 
 /** If there are more new files than this, they are listed only on request. */
 const MANY_FILES = 50;
+/** The most sizes in one message. */
+const NAMES_AT_ONCE = 2000;
 
 /** The message that reports a run's current state; `undefined` while it is being staged. */
 export function newsOf(run: Run): { readonly message: FromWorker; readonly bytes?: Buffer } | undefined {
@@ -36,9 +39,10 @@ function filesOf(run: Run): OutputFile[] | undefined {
 }
 
 /** Sends what was written to the streams that are being followed. */
-export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: Buffer) => void): void {
+export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes?: Buffer) => void): void {
   for (const run of runs) {
     if (!run.following || run.phase === 'ended') continue;
+    sendSizes(run, say);
     for (const stream of ['stdout', 'stderr'] as const) {
       const offset = run.following[stream];
       const bytes = run.piece(stream, offset);
@@ -46,6 +50,28 @@ export function sendNews(runs: Iterable<Run>, say: (message: FromWorker, bytes: 
       run.following[stream] += bytes.length;
       say({ t: 'chunk', key: run.key, stream, offset }, bytes);
     }
+  }
+}
+
+/** Sends the sizes of watched files that have changed. */
+function sendSizes({ key, watched }: Run, say: (message: FromWorker) => void): void {
+  const news = watched?.news(() => performance.now());
+  if (!news || (news.files.length === 0 && !news.isFirst)) return;
+  for (let from = 0; from === 0 || from < news.files.length; from += NAMES_AT_ONCE) {
+    const files = news.files.slice(from, from + NAMES_AT_ONCE);
+    say({ t: 'sizes', key, files, isFirst: news.isFirst && from === 0 });
+  }
+}
+
+/** Sends what is wanted of files that are watched, one by one; nothing of what is not watched. */
+export async function sendPieces(
+  run: Run | undefined,
+  { key, files }: Extract<FromCentralManager, { t: 'want' }>,
+  say: (message: FromWorker, bytes: Buffer) => void,
+): Promise<void> {
+  for (const { name, offset } of files) {
+    const isWatched = run?.watched?.knows(name) === true;
+    say({ t: 'piece', key, name, offset }, isWatched ? await watchedPiece(run.dir, name, offset) : Buffer.alloc(0));
   }
 }
 

@@ -13,6 +13,7 @@ import { livingOf } from './last-of.ts';
 import { signal } from '../host/processes.ts';
 import { lastLine } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
+import { WatchedFiles } from './watched-files.ts';
 import type { FromCentralManager, HeldAttempt } from '../wire/wire.ts';
 
 /** Streams of up to this total size, in bytes, are sent with the report of the end. */
@@ -79,6 +80,7 @@ export class Run {
   /** Why it could not be restored from its image. */
   unrestored: string | undefined;
   following: { stdout: number; stderr: number } | undefined;
+  watched: WatchedFiles | undefined;
 
   constructor(record: AttemptRecord, dir: AttemptPlace) {
     this.key = record.key;
@@ -112,9 +114,10 @@ export class Run {
     this.starter = undefined;
   }
 
-  /** From now on, sends what is written to its streams, from these offsets on. */
-  follow({ stdout, stderr }: { readonly stdout: number; readonly stderr: number }): void {
+  /** From now on, sends what is written to its streams, from these offsets on, and the sizes of files. */
+  follow({ stdout, stderr, files }: Omit<Extract<FromCentralManager, { t: 'follow' }>, 't' | 'key'>): void {
     this.following = { stdout, stderr };
+    this.watched = files && this.sandboxed ? new WatchedFiles(this.dir.work, files) : undefined;
   }
 
   clearTimers(): void {

@@ -20,7 +20,7 @@ import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
 import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
-import { newsOf, sendNews } from './run-news.ts';
+import { newsOf, sendNews, sendPieces } from './run-news.ts';
 import { givenUp, waitsForOthers } from './gang-gate.ts';
 import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, proxyAgain, stage } from './stage.ts';
@@ -155,6 +155,8 @@ export class Startd {
         return;
       case 'follow':
         return this.#runs.get(message.key)?.follow(message);
+      case 'want':
+        return void sendPieces(this.#runs.get(message.key), message, this.#options.say);
       case 'drain':
         return this.drain(message.now, message.message);
     }

@@ -23,7 +23,7 @@ import { Link } from './link.ts';
 import { bootId, changingAd } from '../host/machine.ts';
 import { ownerControl } from './open-owner-control.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
-import { readPiece, namedFiles, newFiles, withDigests } from './results.ts';
+import { readPiece, matchingFiles, namedFiles, newFiles, withDigests } from './results.ts';
 import { SlotAccounts } from './slot-accounts.ts';
 import { Shells } from './shells.ts';
 import { killAll } from './stopping.ts';
@@ -309,6 +309,7 @@ async function answer(
     if (ask.what !== 'files') throw new Error(`'${ask.what}' is not supported here`);
     const { files, ...others } =
       ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
+    files.push(...matchingFiles(dir, ask.patterns, files));
     say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, ...others });
   } catch (thrown) {
     say({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });

@@ -62,6 +62,7 @@ function implied(job: JobMaker, spoken: Mentioned): string[] {
       : []),
     ...(job.draft.bool('WantCheckpoint') && !spoken.of('HasCheckpoint') ? CHECKPOINTS : []),
     ...(job.draft.bool('WantRemoteIO') && !spoken.of('HasRemoteIO') ? ['TARGET.HasRemoteIO'] : []),
+    ...(job.draft.has('StreamResults') && !spoken.of('HasStreamResults') ? ['TARGET.HasStreamResults'] : []),
     ...cudaClauses(job),
     ...(job.draft.bool('OCUWanted') ? ['TARGET.OCU =?= true'] : []),
   ];

@@ -1,4 +1,5 @@
 import { sizeOf } from '../calculate.ts';
+import { patternFault } from '../../util/name-patterns.ts';
 import { plainName } from '../../util/plain-name.ts';
 import type { JobMaker, Step } from '../maker.ts';
 import { stripQuotes, tokens } from '../text.ts';
@@ -211,6 +212,33 @@ function setRemaps(job: JobMaker): void {
   if (remaps !== '') job.setString('TransferOutputRemaps', remaps);
 }
 
+/** Files that go home while they grow need a directory of the job's own, and one program that writes them. */
+function setStreamed(job: JobMaker, should: Should): void {
+  const written = job.param('stream_results', 'StreamResults');
+  const patterns = tokens(stripQuotes(written ?? ''), ',').filter((one) => one !== '');
+  if (patterns.length === 0) return;
+  const fault = (message: string, help: string) => job.fault('stream_results', message, [help], 'StreamResults');
+  for (const pattern of patterns) {
+    const wrong = patternFault(pattern);
+    if (wrong !== undefined)
+      throw fault(
+        `stream_results names '${pattern}', which ${wrong}.`,
+        "Name files in the job's own directory, such as *.out or logs/*.dat.",
+      );
+  }
+  if (should === 'NO')
+    throw fault(
+      'stream_results and should_transfer_files = NO are incompatible.',
+      'Write should_transfer_files = YES: only files in a directory of the job are followed.',
+    );
+  if (job.kind.universe === UNIVERSE.parallel)
+    throw fault(
+      'The nodes of a parallel job write files of the same names, which stream_results cannot tell apart.',
+      'Remove stream_results: their files come at the end.',
+    );
+  job.setString('StreamResults', patterns.join(','));
+}
+
 /** Which files are transferred to the job and back, and when. */
 export const transfer: Step = {
   name: 'should_transfer_files',
@@ -238,5 +266,6 @@ export const transfer: Step = {
       if (outputs) job.setString('TransferOutput', outputs.join(','));
     }
     setRemaps(job);
+    setStreamed(job, should);
   },
 };
