@@ -2,7 +2,19 @@
 // libraries
 // that they need. Nothing is installed, nothing is mounted, and root is not needed.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
@@ -55,6 +67,64 @@ export function mirror() {
 export function startsWith(program, loader, libraries) {
   const path = ['--force-rpath', '--set-rpath', libraries.join(':')];
   run('patchelf', ['--set-interpreter', loader, ...path, program]);
+}
+
+/**
+ * Whether the programs of these packages are in `usr` of placeOf(name), with the libraries that they need, and gets them
+ * from a later release; prints why not.
+ */
+export function needPackages(name, title, packages, release = 'trixie') {
+  const place = placeOf(name);
+  if (existsSync(place)) return true;
+  const parent = join(place, '..');
+  let dir;
+  try {
+    mkdirSync(parent, { recursive: true });
+    dir = mkdtempSync(join(parent, 'new-'));
+    chmodSync(dir, 0o755);
+    console.log(`Getting ${title} from Debian ${release} …`);
+    unpackPackages(dir, release, packages);
+    const ours = join(dir, 'ours');
+    mkdirSync(ours);
+    renameSync(join(dir, 'unpacked/usr'), join(ours, 'usr'));
+    keepTogether(join(ours, 'usr'), join(place, 'usr'));
+    if (!existsSync(place)) renameSync(ours, place);
+    return true;
+  } catch (thrown) {
+    console.log(`gryphus: no ${title} for the tests: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+    return false;
+  } finally {
+    if (dir !== undefined) rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** Each program below `usr` starts with the loader and the libraries that will be below `final`. */
+function keepTogether(usr, final) {
+  const names = readdirSync(usr, { recursive: true, encoding: 'utf8' });
+  const loader = names.find((name) => /^lib\/[^/]+\/ld-linux[^/]*\.so\.\d+$/.test(name));
+  if (loader === undefined) throw new Error('there is no loader among its libraries');
+  const libraries = [join(final, loader, '..'), join(final, 'lib')];
+  for (const name of names.filter((one) => /^(bin|sbin|libexec)\//.test(one))) {
+    const program = join(usr, name);
+    if (!isElf(program)) continue;
+    const { status, error } = spawnSync('patchelf', ['--print-interpreter', program]);
+    if (error) throw error;
+    if (status === 0) startsWith(program, join(final, loader), libraries);
+  }
+}
+
+function isElf(path) {
+  const bytes = Buffer.alloc(4);
+  let file;
+  try {
+    file = openSync(path, 'r');
+    readSync(file, bytes);
+  } catch {
+    return false;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+  return bytes.toString('latin1') === '\x7fELF';
 }
 
 /** Throws its output if it fails. */

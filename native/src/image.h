@@ -11,6 +11,8 @@
 
 #define IMAGE_MAGIC "GRYCKPT\n"
 #define IMAGE_VERSION 2
+// An image of another engine: this header with the engine's name in the place of bases, then an archive of tar.
+#define ENGINE_IMAGE_VERSION 0x101
 #define IMAGE_X86_64 62
 
 #define PAGE 4096UL

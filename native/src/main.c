@@ -10,6 +10,7 @@
 
 #include "end-as.h"
 #include "job.h"
+#include "nest.h"
 #include "probe.h"
 #include "restore.h"
 #include "say.h"
@@ -22,7 +23,9 @@ static const char USAGE[] =
     "               go on from an image, with the streams that it is given\n"
     "gryphus-helper inspect FILE   show what an image has\n"
     "gryphus-helper probe   try it on this machine, and print what images of it need\n"
-    "gryphus-helper run PROGRAM [ARGUMENT]…   start a program that may be checkpointed later\n";
+    "gryphus-helper run PROGRAM [ARGUMENT]…   start a program that may be checkpointed later\n"
+    "gryphus-helper nest … -- COMMAND   start a program that another engine may checkpoint, or let the engine restore it\n"
+    "gryphus-helper pack …   write the image of another engine\n";
 
 static _Noreturn void usage(void) {
   fputs(USAGE, stderr);
@@ -115,6 +118,8 @@ int main(int count, char **words) {
   const char *command = words[1], *from = NULL;
   if (strcmp(command, "probe") == 0) return probe();
   if (strcmp(command, "run") == 0) run(words + 2);
+  if (strcmp(command, "nest") == 0) nest(words + 2);
+  if (strcmp(command, "pack") == 0) return pack(words + 2);
   if (strcmp(command, "inspect") == 0 && count == 3) return inspect(words[2]);
   if (strcmp(command, "inspect") == 0) usage();
   struct request request = options(words + 2, &from);

@@ -147,9 +147,8 @@ async function clock(): Promise<CheckStep> {
 
 /** Whether jobs in the pool of this machine can be checkpointed (`want_checkpoint`). They need not be. */
 function checkpoints(): CheckStep {
-  const { program, platform, ad } = findCheckpointHelper(fileURLToPath(new URL('../native', import.meta.url)));
-  const why = readString(inAd(ad), 'HasCheckpointReason') ?? '';
-  const message = program === undefined ? `not on this machine: ${why}` : `jobs can be checkpointed (${platform})`;
+  const { program, platform, reason } = findCheckpointHelper(fileURLToPath(new URL('../native', import.meta.url)));
+  const message = program === undefined ? `not on this machine: ${reason}` : `jobs can be checkpointed (${platform})`;
   return { step: 'checkpoints', ok: true, message };
 }
 

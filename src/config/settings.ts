@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { directories, duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
+import { CHECKPOINT_ENGINES } from '../job/checkpoint-engines.ts';
 import { loadPaths, type Paths } from './paths.ts';
 import { machineResources } from './machine-kinds.ts';
 import { POLICY_KEYS, prefixed } from './policy-keys.ts';
@@ -90,6 +91,11 @@ export const SETTINGS = {
     directories,
     [],
     'Directories beside the submit directory that jobs with `want_remote_io` may read, such as `["~/data", "/scratch/me:rw"]`; `:rw` lets them write there, too. See [remote-io.md](remote-io.md).',
+  ),
+  'pool.checkpoint_engines': entry(
+    someOf(CHECKPOINT_ENGINES),
+    ['gryphus'],
+    'What may write and restore the images of jobs with `want_checkpoint`, as a job chooses with `checkpoint_engine`. Takes effect when a worker starts. See [checkpoints.md](checkpoints.md#other-engines).',
   ),
   'pool.cgroups': entry(
     oneOf(['auto', 'always', 'never']),

@@ -155,6 +155,7 @@ function workerConfig(settings: Settings, order: GlideinOrder, worker: Worker): 
     limitMemory: settings['pool.limit_memory'],
     cgroups: settings['pool.cgroups'],
     runAs: settings['pool.run_as'],
+    checkpointEngines: settings['pool.checkpoint_engines'],
     idleSeconds: settings['glidein.idle'],
     loneSeconds: settings['glidein.lease'],
     resources: order.site.glidein.resources,

@@ -11,10 +11,15 @@ export interface ImageHeader {
   readonly stderr: number;
   /** Ids of the earlier images that have a part of its content: each is beside it, as `baseOf` names it. */
   readonly bases: readonly string[];
+  /** What wrote it (`checkpoint_engine`). */
+  readonly engine: string;
 }
 
 const MAGIC = 'GRYCKPT\n';
 const VERSION = 2;
+/** The version of other engines' images: their name is where ours has its bases. */
+const OF_ENGINE = 0x101;
+const NAME_BYTES = 128;
 const HEADER_BYTES = 192;
 const BASES_AT = 64;
 const MOST_BASES = 8;
@@ -29,14 +34,17 @@ export function readImageHeader(path: string): ImageHeader {
     closeSync(file);
   }
   const count = bytes.readUInt32LE(56);
-  if (bytes.toString('latin1', 0, 8) !== MAGIC || bytes.readUInt32LE(8) !== VERSION || count > MOST_BASES)
-    throw notWhole(path);
+  const version = bytes.readUInt32LE(8);
+  const isKnown = version === VERSION || (version === OF_ENGINE && count === 0);
+  if (bytes.toString('latin1', 0, 8) !== MAGIC || !isKnown || count > MOST_BASES) throw notWhole(path);
+  const [name = ''] = bytes.toString('latin1', BASES_AT, BASES_AT + NAME_BYTES).split('\0');
   const id = (at: number) => bytes.readBigUInt64LE(at).toString(16).padStart(16, '0');
   return {
     id: id(16),
     stdout: Number(bytes.readBigUInt64LE(40)),
     stderr: Number(bytes.readBigUInt64LE(48)),
     bases: Array.from({ length: count }, (_, n) => id(BASES_AT + 16 * n)),
+    engine: version === VERSION ? 'gryphus' : name,
   };
 }
 

@@ -67,6 +67,7 @@ export const DONE_TABLE: readonly Group[] = [
   { names: 'want_remote_io:WantRemoteIO', kind: 'bool', by: 'pool/pool-site.ts', at: POOL, says: 'Only a job in the pool reaches files at home while it runs: see [remote-io.md](remote-io.md).', idle: /^false$/i },
   { names: 'want_flock:WantFlock', kind: 'bool', by: 'flock/clauses.ts', at: POOL, says: 'Only jobs of the pool go to the pools of partners: see [flock.md](flock.md).' },
   { names: 'want_checkpoint:WantCheckpoint', kind: 'bool', by: 'gridmanager/files.ts', at: POOL, says: 'Only the pool checkpoints programs that do not do so themselves: see [checkpoints.md](checkpoints.md).', idle: /^false$/i },
+  { names: 'checkpoint_engine:CheckpointEngine', kind: 'string', by: 'pool/worker/checkpoint.ts', at: POOL, says: 'Only the pool checkpoints programs that do not do so themselves: see [checkpoints.md](checkpoints.md).' },
   { names: 'checkpoint_destination:CheckpointDestination', kind: 'string', by: 'gridmanager/checkpoint-destination.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.' },
   { names: 'transfer_checkpoint_files:TransferCheckpoint', kind: 'string', by: 'gridmanager/files.ts', at: POOL, says: 'Only jobs in the pool continue from a checkpoint.' },
   // Policy.

@@ -184,6 +184,7 @@ export class LocalWorker {
       limitMemory: settings['pool.limit_memory'],
       cgroups: settings['pool.cgroups'],
       runAs: settings['pool.run_as'],
+      checkpointEngines: settings['pool.checkpoint_engines'],
       ...(settings['pool.execute'] === undefined ? {} : { execute: settings['pool.execute'] }),
       ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
       ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),

@@ -1,4 +1,6 @@
 import { analyze, explain, Matchmaker } from '../../classad/api.ts';
+import type { AttrTexts } from '../../job/attrs.ts';
+import { engineAttributes, engineNamed } from '../../job/checkpoint-engines.ts';
 import { inAd, readString } from '../../job/values.ts';
 import { offerAd } from '../wire/ads.ts';
 import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
@@ -138,7 +140,20 @@ function helperMissing({ texts }: Autocluster, worker: Worker): string | undefin
     const message = readString(source, `${name}Reason`);
     return `${what} there${message === undefined ? '' : ` (${message.replace(/\.$/, '')})`}`;
   };
-  return lacks('HasRemoteIO', 'no remote I/O') ?? lacks('HasCheckpoint', 'no checkpoints');
+  return (
+    lacks('HasRemoteIO', 'no remote I/O') ?? lacks('HasCheckpoint', 'no checkpoints') ?? engineMissing(texts, worker)
+  );
+}
+
+/** Why the worker lacks the checkpoint engine that the job's requirements name. */
+function engineMissing(job: AttrTexts, worker: Worker): string | undefined {
+  const word = /stringListIMember\("(\w+)", ?TARGET\.CheckpointEngines\)/.exec(job['Requirements'] ?? '')?.[1];
+  const name = word === undefined ? undefined : engineNamed(word);
+  const source = inAd(worker.texts);
+  if (name === undefined || readString(source, 'CheckpointEngines')?.split(',').includes(name) === true)
+    return undefined;
+  const message = readString(source, engineAttributes(name).reason);
+  return `no checkpoints by ${name} there${message === undefined ? '' : ` (${message.replace(/\.$/, '')})`}`;
 }
 
 function timeLeft({ texts }: Worker): number {

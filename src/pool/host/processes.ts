@@ -77,6 +77,17 @@ export function childrenOf(pid: number): number[] {
   return pids().filter((child) => parentOf(child) === pid);
 }
 
+/** All that these processes have started, and what that has, as far as it was not left to others. */
+export function belowOf(above: Iterable<number>): number[] {
+  const children = new Map<number, number[]>();
+  for (const pid of pids()) {
+    const parent = parentOf(pid) ?? 0;
+    children.set(parent, [...(children.get(parent) ?? []), pid]);
+  }
+  const below = (pid: number): number[] => (children.get(pid) ?? []).flatMap((child) => [child, ...below(child)]);
+  return [...new Set([...above].flatMap(below))];
+}
+
 /** `undefined` if there is no such process. */
 export function parentOf(pid: number): number | undefined {
   const parent = statFields(pid)?.[1];

@@ -72,6 +72,8 @@ const workerConfig = z.strictObject({
   cgroups: maybe(z.enum(CGROUP_POLICIES)),
   /** Under which accounts a worker of root runs jobs; default `owner`. */
   runAs: maybe(filled),
+  /** What may write and restore the images of jobs; default: our own engine. */
+  checkpointEngines: maybe(texts),
   /** The directory of their sandboxes. */
   execute: maybe(filled),
 });

@@ -1,123 +1,99 @@
-import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { GryphusError } from '../../errors.ts';
+import { CHECKPOINT_ENGINES, type CheckpointEngineName, engineNamed } from '../../job/checkpoint-engines.ts';
+import { readString } from '../../job/values.ts';
 import { CHECKPOINT_IMAGE } from '../../staging/asked-for.ts';
 import { idsOf, imageIn, linkImage, readImageHeader } from '../../staging/image.ts';
-import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
-import { sentence } from '../host/probe-program.ts';
-import { childrenOf, KEY_VARIABLE } from '../host/processes.ts';
 import { crashPoint } from '../../util/crash-point.ts';
 import { processIdentity } from '../../util/process-identity.ts';
+import { childrenOf } from '../host/processes.ts';
 import type { RunSpec } from '../wire/wire.ts';
-import { CHIRP_CONFIG } from '../../site/chirp.ts';
-import { AD_FILES } from './ad-files.ts';
 import { AttemptDir } from './attempt-dir.ts';
+import { baseIn, type CheckpointEngine, type EngineJob, imageOf, reportIn } from './engines/engine.ts';
+import type { CheckpointEngines } from './engines/engines.ts';
+import { jobAdOf } from './job-ad-of.ts';
 import type { PlacedJob } from './job-script.ts';
 import { keepsRecord } from './last-of.ts';
 import type { Run } from './run.ts';
 import { evicted } from './stopping.ts';
 import { wantsCheckpoint } from './wants-checkpoint.ts';
 
-/** Names in a sandbox that belong to the attempt, not to the job. */
-const OURS = [CHECKPOINT_IMAGE, CHIRP_CONFIG, ...Object.values(AD_FILES)];
 /** What prevents a checkpoint often passes: a lock, a child that has just ended. */
 const TRIES = 10;
 const AGAIN_MS = 100;
-
-/**
- * The image of a run: `saved/image` in its directory, whole or not there. It has the processes, the files of the sandbox
- * and the length of the streams, so it is a state to go on from whatever the job did afterwards.
- */
-const imageOf = (dir: AttemptDir) => imageIn(join(dir.path, 'saved'));
-/** The image from which the attempt went on, out of the job's reach: the next one has only what has changed. */
-const baseIn = (dir: AttemptDir) => imageIn(join(dir.path, 'base'));
 /** Where an image enters and leaves the sandbox. */
 const sentIn = (dir: AttemptDir) => join(dir.work, CHECKPOINT_IMAGE);
-/** Written by the helper: the job was restored, or why it was not. */
-const reportOf = (dir: AttemptDir) => join(dir.path, 'restored');
-
-/** What the helper was doing may have ended the job with it. */
-const NAME = 'gryphus-helper';
-const KILLED = 'gryphus-helper was killed';
 const KILL = 9;
 
 /** How a checkpoint went: `undefined`, or why there is none. */
 type Trouble = string | undefined;
 
 /** From now on it can be checkpointed. A run that shares its place with others cannot. */
-export function equipToSave(run: Run, helper: CheckpointHelper | undefined): void {
-  if (helper && run.dir instanceof AttemptDir) run.save = (kill) => checkpoint(run, helper, kill);
+export function equipToSave(run: Run, engines: CheckpointEngines | undefined): void {
+  if (engines && run.dir instanceof AttemptDir) run.save = (kill) => checkpoint(run, engines, kill);
 }
 
 /** Looks for what a run that has ended saved, or was to go on from. */
-export function takeCheckpoint(run: Run, helper: CheckpointHelper | undefined): void {
+export function takeCheckpoint(run: Run, engines: CheckpointEngines | undefined): void {
   if (isRestorerKilled(run)) run.decided ??= evicted('gryphus-helper, which restored it, was killed', 'policy');
   const how = run.decided?.how;
   const mayGoOn = how?.kind === 'by-site' && how.cause === 'preempted';
-  if (mayGoOn && helper?.program !== undefined && takeImage(run)) run.saved = helper.platform;
-  if (!run.decided) run.unrestored = unrestored(run);
+  const { dir } = run;
+  if (mayGoOn && dir instanceof AttemptDir && existsSync(imageOf(dir))) {
+    const engine = engines?.named(engineOf(run));
+    if (typeof engine === 'object') {
+      takeImage(dir);
+      run.saved = engine.platform;
+    }
+  }
+  if (!run.decided) run.unrestored = unrestored(run, engines);
+}
+
+/** Which engine its job has chosen. */
+function engineOf(run: Run): CheckpointEngineName {
+  const ad = jobAdOf(run);
+  const word = readString({ get: (name) => ad[name] ?? undefined }, 'CheckpointEngine');
+  return (word === undefined ? undefined : engineNamed(word)) ?? CHECKPOINT_ENGINES[0];
 }
 
 /** Writes a run's image, and ends the run with it (`kill`) or lets it go on. */
-async function checkpoint(run: Run, { program }: CheckpointHelper, kill: boolean): Promise<Trouble> {
+async function checkpoint(run: Run, engines: CheckpointEngines, kill: boolean): Promise<Trouble> {
   const { dir, record, shell } = run;
-  if (program === undefined) return 'its worker has no working gryphus-helper';
+  const engine = engines.named(engineOf(run));
+  if (typeof engine === 'string') return `its worker cannot do that: ${engine}`;
   if (!(dir instanceof AttemptDir) || !shell) return 'it has no directory of its own';
   if (record.spec.container) return 'it runs in a container';
   if (record.user) return 'it runs under an account of its own';
   crashPoint('checkpoint.before-save');
   mkdirSync(join(dir.path, 'saved'), { recursive: true, mode: 0o700 });
-  // The first is based on what it went on from, the others on the one before.
-  const base = !existsSync(imageOf(dir)) && existsSync(baseIn(dir)) ? ['--base', baseIn(dir)] : [];
   let trouble: Trouble = 'its program has not started';
   for (let turn = 0; turn < TRIES && run.phase !== 'ended'; turn++) {
     if (turn > 0) await delay(AGAIN_MS);
     const waiter = childrenOf(shell.pid).find((pid) => keepsRecord(processIdentity(pid)));
     if (waiter === undefined || dir.exit()) continue;
-    trouble = await helped(program, [
-      'dump',
-      '--below',
-      String(waiter),
-      '--sandbox',
-      dir.work,
-      '--to',
-      imageOf(dir),
-      ...base,
-      '--stdin',
-      dir.stdin,
-      '--stdout',
-      dir.stream('stdout'),
-      '--stderr',
-      dir.stream('stderr'),
-      ...OURS.flatMap((name) => ['--skip', name]),
-      ...(kill ? ['--kill'] : []),
-    ]);
+    const dumped = await engine.dump(asEngineSees(run, dir), waiter, kill);
+    trouble = dumped.trouble;
     if (trouble === undefined) {
       crashPoint('checkpoint.saved');
       return undefined;
     }
-    if (trouble === KILLED) run.brokenSave = true;
+    if (dumped.isBroken === true) run.brokenSave = true;
     if (run.brokenSave) break;
   }
   return trouble;
 }
 
-function helped(program: string, args: readonly string[]): Promise<Trouble> {
-  return new Promise((resolve) =>
-    execFile(program, args, { encoding: 'utf8' }, (error, _, stderr) =>
-      resolve(error === null ? undefined : error.signal ? KILLED : sentence(stderr, NAME) || error.message),
-    ),
-  );
+function asEngineSees({ key, record }: Run, dir: AttemptDir): EngineJob {
+  return { key, dir, args: record.spec.args };
 }
 
 /**
  * Of an evicted run: puts its image among its results and cuts its streams to what the image knows of, so that what is
- * written again is not there twice. False if it has none. Idempotent.
+ * written again is not there twice. Idempotent.
  */
-function takeImage({ dir }: Run): boolean {
-  if (!(dir instanceof AttemptDir) || !existsSync(imageOf(dir))) return false;
+function takeImage(dir: AttemptDir): void {
   const { stdout, stderr } = readImageHeader(imageOf(dir));
   cut(dir.stream('stdout'), stdout);
   cut(dir.stream('stderr'), stderr);
@@ -127,7 +103,6 @@ function takeImage({ dir }: Run): boolean {
   rmSync(sentIn(dir), { recursive: true, force: true });
   linkImage(imageOf(dir), imageIn(sentIn(dir)), known);
   crashPoint('checkpoint.taken');
-  return true;
 }
 
 function cut(path: string, bytes: number): void {
@@ -140,29 +115,28 @@ function isRestored({ inputs }: RunSpec): boolean {
 }
 
 /** The command that starts a job so that it can be checkpointed, or goes on from its image. */
-export function checkpointed(run: Run, placed: PlacedJob, helper: CheckpointHelper | undefined): PlacedJob {
-  const program = helper?.program;
+export function checkpointed(run: Run, placed: PlacedJob, engines: CheckpointEngines | undefined): PlacedJob {
   const { dir, record } = run;
-  if (program === undefined && isRestored(record.spec))
-    throw new GryphusError('output-missing', 'its worker has no working gryphus-helper to restore its checkpoint');
-  if (program === undefined || !(dir instanceof AttemptDir)) return placed;
-  if (isRestored(record.spec)) {
-    crashPoint('checkpoint.before-restore');
-    if (existsSync(sentIn(dir))) renameSync(sentIn(dir), join(dir.path, 'base'));
-    const from = ['restore', '--from', baseIn(dir), '--sandbox', dir.work];
-    const command = [
-      program,
-      ...from,
-      '--report',
-      reportOf(dir),
-      '--environment',
-      `${KEY_VARIABLE}=${run.key}`,
-      ...OURS.flatMap((name) => ['--skip', name]),
-    ];
-    return { ...placed, command };
+  const goesOn = isRestored(record.spec);
+  if (!(dir instanceof AttemptDir) || (!goesOn && !wantsCheckpoint(run))) return placed;
+  const name = engineOf(run);
+  const engine = engines?.named(name) ?? 'it has none';
+  if (typeof engine === 'string') {
+    if (!goesOn) return placed;
+    throw new GryphusError('output-missing', `its worker cannot restore checkpoints of the engine ${name}: ${engine}`);
   }
-  if (!wantsCheckpoint(run)) return placed;
-  return { ...placed, command: [program, 'run', placed.program, ...record.spec.args] };
+  if (!goesOn) return engine.start(asEngineSees(run, dir), placed);
+  crashPoint('checkpoint.before-restore');
+  if (existsSync(sentIn(dir))) renameSync(sentIn(dir), join(dir.path, 'base'));
+  refuseOthers(baseIn(dir), engine);
+  return engine.restore(asEngineSees(run, dir), placed);
+}
+
+/** An image is only given to the engine that wrote it. */
+function refuseOthers(image: string, { name }: CheckpointEngine): void {
+  const { engine } = readImageHeader(image);
+  if (engine === name) return;
+  throw new GryphusError('output-missing', `its checkpoint was written by the engine ${engine}, not ${name}`);
 }
 
 /** Whether the helper that restored an attempt, and waits for its end, was killed: its job with it. */
@@ -173,21 +147,10 @@ function isRestorerKilled({ dir, record }: Run): boolean {
   return !reportIn(dir).split('\n').includes('ended');
 }
 
-function reportIn(dir: AttemptDir): string {
-  try {
-    return readFileSync(reportOf(dir), 'utf8');
-  } catch {
-    return '';
-  }
-}
-
 /** Why an attempt that has ended was never restored; `undefined` if it was, or had nothing to be restored from. */
-function unrestored({ dir, record }: Run): Trouble {
+function unrestored(run: Run, engines: CheckpointEngines | undefined): Trouble {
+  const { dir, record } = run;
   if (!(dir instanceof AttemptDir) || !isRestored(record.spec)) return undefined;
-  try {
-    const said = readFileSync(reportOf(dir), 'utf8');
-    return said.startsWith('restored\n') ? undefined : sentence(said, NAME) || 'gryphus-helper ended without a word';
-  } catch {
-    return 'gryphus-helper could not be started';
-  }
+  const engine = engines?.named(engineOf(run));
+  return typeof engine === 'object' ? engine.unrestored(dir) : undefined;
 }

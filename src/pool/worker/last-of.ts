@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive, type ProcessIdentity, processIdentity } from '../../util/process-identity.ts';
-import { processes, processesOf, signal } from '../host/processes.ts';
+import { belowOf, processes, processesOf, signal } from '../host/processes.ts';
 import type { Run } from './run.ts';
 import { STARTER } from './shell.ts';
 import { WAITER } from './waiter/waiter.ts';
@@ -37,12 +37,14 @@ export async function lastOf(run: Traces & Pick<Run, 'dir'>, closing: AbortSigna
   }
 }
 
-/** All live processes of a run: those in its shell's session, in its cgroup, or with its key in the environment. */
+/** All live processes of a run: those in its shell's session, in its cgroup, or with its key in the environment, and below them. */
 export function livingOf({ key, shell, group }: Traces): ProcessIdentity[] {
   const pids = new Set(processesOf(new Set([key])).map(({ pid }) => pid));
   for (const pid of group?.pids() ?? []) pids.add(pid);
   if (shell !== undefined && !isTaken(shell))
     for (const { pid, session } of processes()) if (session === shell.pid) pids.add(pid);
+  // A job that was restored in a session of its own shows the environment of the attempt before.
+  for (const pid of belowOf(pids)) pids.add(pid);
   return [...pids].map((pid) => processIdentity(pid)).filter(({ started }) => started !== '' && started !== 'zombie');
 }
 

@@ -4,7 +4,7 @@ import { type AttemptKey, parseAttemptKey } from '../../job/ids.ts';
 import type { Accounts } from './accounts.ts';
 import { writeAds } from './ad-files.ts';
 import type { ChirpProxies } from './chirp/chirp-proxies.ts';
-import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { CheckpointEngines } from './engines/engines.ts';
 import type { NativeHelper } from '../host/remote-io-helper.ts';
 import { helped } from './remote-io/remote-command.ts';
 import type { PlacedJob } from './job-script.ts';
@@ -79,7 +79,7 @@ export function equip(
     checkpoints,
     remoteIo,
   }: Pick<Means, 'chirp' | 'remote'> & {
-    readonly checkpoints?: CheckpointHelper | undefined;
+    readonly checkpoints?: CheckpointEngines | undefined;
     readonly remoteIo?: NativeHelper | undefined;
     readonly machine: { readonly ad: AttrTexts };
     readonly accounts?: Accounts | undefined;

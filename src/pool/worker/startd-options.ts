@@ -1,5 +1,5 @@
 import type { Accounts } from './accounts.ts';
-import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { CheckpointEngines } from './engines/engines.ts';
 import type { NativeHelper } from '../host/remote-io-helper.ts';
 import type { Cgroups } from './cgroups.ts';
 import type { Containers } from './containers.ts';
@@ -24,7 +24,7 @@ export interface StartdOptions extends Means {
   readonly slowMs?: number;
   readonly containers: Containers;
   /** What checkpoints jobs. */
-  readonly checkpoints?: CheckpointHelper | undefined;
+  readonly checkpoints?: CheckpointEngines | undefined;
   /** What answers jobs' calls about files at home. */
   readonly remoteIo?: NativeHelper | undefined;
   /** The control groups in which jobs run, if the worker may create them. */

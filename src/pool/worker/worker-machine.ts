@@ -2,10 +2,10 @@ import { statSync } from 'node:fs';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
-import { type CheckpointHelper, without } from '../host/checkpoint-helper.ts';
 import type { NativeHelper } from '../host/remote-io-helper.ts';
 import { javaAd } from '../host/java.ts';
 import { Cgroups } from './cgroups.ts';
+import { type CheckpointEngines, noEngines } from './engines/engines.ts';
 import { machineAd, measure } from '../host/machine.ts';
 import { offAt, type OwnerWord, ownerFile, readOwnerWord } from '../owner/owner-file.ts';
 import { macrosInForce, sourcesInForce, textsInForce } from '../owner/in-force.ts';
@@ -24,7 +24,7 @@ export interface WorkerMachineOptions {
   readonly environment: NodeJS.ProcessEnv;
   readonly log: (message: string) => void;
   /** What checkpoints jobs. */
-  readonly checkpoints?: CheckpointHelper | undefined;
+  readonly checkpoints?: CheckpointEngines | undefined;
   /** What answers jobs' calls about files at home. */
   readonly remoteIo?: NativeHelper | undefined;
   /** The administrator's file. */
@@ -221,7 +221,7 @@ export class WorkerMachine {
   #checkpointAd(): AttrTexts {
     const { checkpoints } = this.#options;
     if (process.getuid?.() === 0 && this.runAs !== 'owner')
-      return without('jobs run under accounts of their own (pool.run_as)').ad;
+      return noEngines('jobs run under accounts of their own (pool.run_as)').ad;
     return checkpoints?.ad ?? {};
   }
 

@@ -12,6 +12,7 @@ import starter from './starter.sh';
 import waiter from './waiter/waiter.sh';
 import { findCheckpointHelper } from '../host/checkpoint-helper.ts';
 import { findRemoteIo } from '../host/remote-io-helper.ts';
+import { findEngines } from './engines/engines.ts';
 import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from '../wire/worker-config.ts';
 
@@ -28,14 +29,16 @@ const HERE = dirname(resolve(process.argv[1] ?? ''));
 async function main(file: string): Promise<number> {
   const env = only(process.env, FOR_JOBS);
   const log = (message: string) => process.stderr.write(`${new Date().toISOString()} ${message}\n`);
-  const { exit, message } = await runWorker(readWorkerConfig(file), {
+  const config = readWorkerConfig(file);
+  // A pilot has all its files in one directory.
+  const helper = findCheckpointHelper(join(HERE, 'native'), HERE);
+  const { exit, message } = await runWorker(config, {
     file,
     scripts: { starter, taskRunner, waiter, ends },
     launchers: { rsh, common, mpichscript, openmpiscript, batchscript },
     env,
     environment: process.env,
-    // A pilot has all its files in one directory.
-    checkpoints: findCheckpointHelper(join(HERE, 'native'), HERE),
+    checkpoints: await findEngines(config.checkpointEngines, helper),
     remoteIo: findRemoteIo(join(HERE, 'native'), HERE),
     log,
   });

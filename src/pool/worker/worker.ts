@@ -14,7 +14,7 @@ import { ChirpProxies } from './chirp/chirp-proxies.ts';
 import { Containers } from './containers.ts';
 import { ExecuteDir } from './execute-dir.ts';
 import { JobUsers } from './job-users.ts';
-import type { CheckpointHelper } from '../host/checkpoint-helper.ts';
+import type { CheckpointEngines } from './engines/engines.ts';
 import type { NativeHelper } from '../host/remote-io-helper.ts';
 import { holderOf, workerFile } from '../host/pid-files.ts';
 import type { LauncherScripts } from './launchers/launchers.ts';
@@ -79,7 +79,7 @@ export async function runWorker(
     /** The file in which the administrator of the machine sets the policy. */
     readonly rootPolicy?: string;
     /** What checkpoints jobs. */
-    readonly checkpoints?: CheckpointHelper;
+    readonly checkpoints?: CheckpointEngines;
     /** What answers jobs' calls about files at home. */
     readonly remoteIo?: NativeHelper;
   },

@@ -1,4 +1,5 @@
 import type { JobMaker, Step } from '../maker.ts';
+import { CHECKPOINT_ENGINES, engineNamed } from '../../job/checkpoint-engines.ts';
 import { deferredBy } from './deferral.ts';
 import { UNIVERSE } from '../../job/universe.ts';
 import { canReconnect } from './universe.ts';
@@ -29,6 +30,11 @@ export const automatic: Step = {
 /** A program is checkpointed with all the files of its sandbox, so it must have one and nothing else may save them. */
 function checkpointMistakes(job: JobMaker): void {
   const { draft } = job;
+  const engine = draft.string('CheckpointEngine');
+  if (engine !== undefined && engineNamed(engine) === undefined)
+    throw job.fault('checkpoint_engine', `There is no checkpoint engine '${engine}'.`, [
+      `Use one of: ${CHECKPOINT_ENGINES.join(', ')}.`,
+    ]);
   if (draft.bool('WantCheckpoint') !== true || job.kind.universe !== UNIVERSE.vanilla) return;
   if (draft.string('ShouldTransferFiles') === 'NO')
     throw job.fault('want_checkpoint', 'want_checkpoint and should_transfer_files = NO are incompatible.', [

@@ -1,3 +1,4 @@
+import { CHECKPOINT_ENGINES, engineAttributes, engineNamed } from '../../job/checkpoint-engines.ts';
 import type { References, Mentioned } from '../expressions.ts';
 import { referencesOf } from '../expressions.ts';
 import type { JobMaker, Step } from '../maker.ts';
@@ -41,11 +42,16 @@ function refuseCircle(job: JobMaker, references: References, text: string): void
   throw job.fault('requirements', `Requirements = ${text} Is Circular. Did you intend to use $(Requirements) ?`);
 }
 
-/** Once there is an image, the job can go on only where it fits. */
-const CHECKPOINTS = [
-  'TARGET.HasCheckpoint',
-  '(MY.LastCheckpointPlatform =?= undefined || TARGET.CheckpointPlatform =?= MY.LastCheckpointPlatform)',
-];
+/** The job's engine has to be there; once there is an image, the job can go on only where it fits. */
+function checkpointClauses(job: JobMaker): string[] {
+  const [own] = CHECKPOINT_ENGINES;
+  const name = engineNamed(job.draft.string('CheckpointEngine') ?? own) ?? own;
+  const { platform } = engineAttributes(name);
+  return [
+    name === own ? 'TARGET.HasCheckpoint' : `stringListIMember("${name}", TARGET.CheckpointEngines)`,
+    `(MY.LastCheckpointPlatform =?= undefined || TARGET.${platform} =?= MY.LastCheckpointPlatform)`,
+  ];
+}
 
 function implied(job: JobMaker, spoken: Mentioned): string[] {
   return [
@@ -60,7 +66,7 @@ function implied(job: JobMaker, spoken: Mentioned): string[] {
     ...(job.draft.bool('WantFTOnCheckpoint') && !spoken.of('HasSelfCheckpointTransfers')
       ? ['TARGET.HasSelfCheckpointTransfers']
       : []),
-    ...(job.draft.bool('WantCheckpoint') && !spoken.of('HasCheckpoint') ? CHECKPOINTS : []),
+    ...(job.draft.bool('WantCheckpoint') && !spoken.of('HasCheckpoint') ? checkpointClauses(job) : []),
     ...(job.draft.bool('WantRemoteIO') && !spoken.of('HasRemoteIO') ? ['TARGET.HasRemoteIO'] : []),
     ...(job.draft.has('StreamResults') && !spoken.of('HasStreamResults') ? ['TARGET.HasStreamResults'] : []),
     ...cudaClauses(job),

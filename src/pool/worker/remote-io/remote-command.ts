@@ -2,7 +2,7 @@ import { chownSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { GryphusError } from '../../../errors.ts';
 import { REMOTE_IO_DIR } from '../../../staging/asked-for.ts';
-import type { CheckpointHelper } from '../../host/checkpoint-helper.ts';
+import type { CheckpointEngines } from '../engines/engines.ts';
 import type { NativeHelper } from '../../host/remote-io-helper.ts';
 import { CHIRP_CONFIG } from '../../../site/chirp.ts';
 import { AttemptDir } from '../attempt-dir.ts';
@@ -19,7 +19,7 @@ export function helped(
   {
     checkpoints,
     remoteIo,
-  }: { readonly checkpoints: CheckpointHelper | undefined; readonly remoteIo: NativeHelper | undefined },
+  }: { readonly checkpoints: CheckpointEngines | undefined; readonly remoteIo: NativeHelper | undefined },
 ): PlacedJob {
   return withRemoteIo(run, checkpointed(run, placed, checkpoints), remoteIo);
 }

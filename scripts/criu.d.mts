@@ -1,0 +1,2 @@
+export function criuPlace(): string;
+export function needCriu(): boolean;
