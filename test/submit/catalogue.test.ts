@@ -60,6 +60,7 @@ const SAMPLES: Readonly<Record<string, string>> = {
   accounting_group: 'g',
   accounting_group_user: 'u',
   batch_queue: 'q',
+  checkpoint_engine: 'criu',
   batch_project: 'p',
   batch_extra_submit_args: '-x',
   concurrency_limits: 'lic',
