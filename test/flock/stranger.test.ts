@@ -1,57 +1,106 @@
-import { spawnSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { AttemptKey } from '../../src/job/ids.ts';
 import { accountOf } from '../../src/pool/host/accounts.ts';
-import { AttemptDir } from '../../src/pool/worker/attempt-dir.ts';
-import { JobUsers } from '../../src/pool/worker/job-users.ts';
-import { Strangers } from '../../src/pool/worker/strangers.ts';
+import { until } from '../agent/agent.ts';
+import { StrangerWorker } from './stranger-worker.ts';
 
-const KEY: AttemptKey = 'agent.1.0.1';
 const isRoot = process.getuid?.() === 0;
+if (!isRoot) process.stderr.write('Tests of jobs of strangers are left out: they need root.\n');
+
+const ATTACKS = readFileSync(join(import.meta.dirname, 'attacks.sh'), 'utf8');
+/** The owner's things. */
+const NAME = `owners-${process.pid}`;
+/** Allocates so many MB and waits. */
+const hold = (mb: number) => `const held = Buffer.alloc(${mb} << 20, 1); setTimeout(() => held, 600_000)`;
 
 describe.runIf(isRoot)('a job of another pool, on a machine whose worker is root', () => {
   let dir = '';
   let home = '';
+  let owner: ChildProcess;
+  let worker: StrangerWorker;
+  const things = ['/tmp', '/var/tmp', '/dev/shm'].map((place) => join(place, NAME));
+  const sockets: Server[] = [];
 
-  beforeAll(() => {
+  beforeAll(async () => {
     dir = mkdtempSync('/var/tmp/stranger-');
     chmodSync(dir, 0o755);
     home = join(dir, 'home');
     mkdirSync(home);
-    writeFileSync(join(home, 'secret'), 'mine', { mode: 0o644 });
+    for (const path of [...things, join(home, NAME)]) writeFileSync(path, 'mine');
+    for (const path of [`\0${NAME}`, `/run/${NAME}`]) {
+      const server = createServer();
+      sockets.push(server);
+      await new Promise<void>((done) => server.listen(path, done));
+    }
+    chmodSync(`/run/${NAME}`, 0o777);
+    owner = spawn('/bin/sleep', ['600'], { argv0: NAME, env: { NAME } });
+    worker = new StrangerWorker(dir, [home]);
   });
-  afterAll(() => rmSync(dir, { recursive: true, force: true }));
+  afterAll(() => {
+    worker.close();
+    owner.kill('SIGKILL');
+    for (const server of sockets) server.close();
+    for (const path of things) rmSync(path);
+    rmSync(dir, { recursive: true, force: true });
+  });
 
-  it('sees no process but its own, no file of the owner, no temporary file and no network', () => {
-    const users = new JobUsers({ runAs: () => 'nobody', isRoot, self: 'root', path: process.env['PATH'] });
-    const strangers = new Strangers({
-      isRoot,
-      uid: 0,
-      userName: 'root',
-      path: process.env['PATH'],
-      hidden: [home],
-      account: (runAs, used) => users.forStranger(runAs, used),
-      openExecute: () => undefined,
-    });
-    expect(strangers.ad()['GryphusLendsAs']).toContain('nobody');
-    const choice = strangers.choose('nobody', false, new Set());
-    const { user } = 'user' in choice ? choice : {};
-    if (!user) throw new Error(JSON.stringify(choice));
-    const attempt = new AttemptDir(dir, KEY);
-    mkdirSync(attempt.work, { recursive: true });
-    chmodSync(attempt.path, 0o711);
-    strangers.give(attempt, user, (path) => chownSync(path, user.uid, user.gid));
-    const lines = "ls -d /proc/[0-9]* | tr -d -c '\\n' | wc -l";
-    const script = `id -u; ${lines}; ls ${home} /tmp | grep -v :; tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "; pwd`;
-    const [program, ...words] = [...strangers.command(user, attempt), '/bin/sh', '-c', script];
-    const { stdout, stderr, status } = spawnSync(program, words, { encoding: 'utf8' });
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    const [uid, processes, ...rest] = stdout.split('\n').filter((line) => line !== '');
-    expect(uid).toBe(String(accountOf('nobody')?.uid));
-    // The shell, ls, tr and wc: processes of the machine, such as this one, are not among them.
-    expect(Number(processes)).toBeLessThanOrEqual(4);
-    expect(rest.filter((line) => line !== 'lo')).toEqual([attempt.work]);
+  const attacks = (key: string) => ({
+    args: ['-c', ATTACKS, 'sh', home, String(owner.pid), NAME, join(worker.place('a.0.0.0'), '..')],
+    env: { KEY: key },
   });
+  const sleepers = (seconds: number) => spawnSync('pgrep', ['-fx', `sleep ${seconds}`], { encoding: 'utf8' }).stdout;
+
+  it('reaches nothing of the owner and of other jobs, and can use its own', async () => {
+    worker.start('a.1.0.1', 'exec sleep 7261');
+    await until('another job', () => sleepers(7261) !== '' || undefined);
+    const { how, stdout, stderr } = await worker.run('a.2.0.1', ATTACKS, attacks('a.2.0.1'));
+    expect(stdout).toBe(`${accountOf('nobody')?.uid}\n`);
+    expect(stderr).toBe('again\n');
+    expect(how).toEqual({ kind: 'exited', code: 0 });
+    for (const place of ['/tmp', '/var/tmp', '/dev/shm']) expect(existsSync(join(place, `left-${NAME}`))).toBe(false);
+    worker.take({ t: 'cancel', key: 'a.1.0.1', how: 'remove', message: 'over' });
+    await worker.end('a.1.0.1');
+  }, 30_000);
+
+  it('is gone with all that it started when its program ends', async () => {
+    const script = 'env -i setsid -f sleep 7262; env -i setsid -f sh -c "trap : TERM; sleep 7262"; sleep 0.2';
+    const { how } = await worker.run('a.3.0.1', script);
+    expect(how).toEqual({ kind: 'exited', code: 0 });
+    expect(sleepers(7262)).toBe('');
+  }, 30_000);
+
+  it('gets the signal that asks it to end, and its own way to end is reported', async () => {
+    const script = 'trap "echo asked; exit 7" USR1; echo here; while :; do sleep 0.05; done';
+    worker.start('a.4.0.1', script, { killSignal: 'SIGUSR1' });
+    await until('it to run', () => worker.output('a.4.0.1') !== '' || undefined);
+    worker.take({ t: 'cancel', key: 'a.4.0.1', how: 'vacate', message: 'over' });
+    const { how, stdout } = await worker.end('a.4.0.1');
+    expect(stdout).toBe('here\nasked\n');
+    expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted', yielded: true });
+    expect((await worker.run('a.5.0.1', 'kill -HUP $$')).how).toEqual({ kind: 'signaled', signal: 1 });
+    expect((await worker.run('a.6.0.1', 'exit 3')).how).toEqual({ kind: 'exited', code: 3 });
+  }, 30_000);
+
+  it('has no more memory than its slot, though jobs of the machine’s owner are not limited', async () => {
+    const script = `cp ${process.execPath} node; env -i setsid -f ./node -e '${hold(300)}'; exec sleep 600`;
+    worker.start('a.7.0.1', script, {}, 150);
+    expect((await worker.end('a.7.0.1')).how).toMatchObject({ kind: 'by-site', cause: 'out-of-memory' });
+  }, 30_000);
+
+  it('does not start where the owner’s directories cannot be hidden', async () => {
+    mkdirSync(join(dir, 'other'));
+    const other = new StrangerWorker(join(dir, 'other'), ['/etc/passwd']);
+    try {
+      const { how } = await other.run('a.1.0.1', 'echo started');
+      expect(how).toMatchObject({ kind: 'by-site', cause: 'cannot-start' });
+      expect(how.kind === 'by-site' && how.message).toMatch(
+        /^its surroundings could not be made: mount .*\/etc\/passwd$/m,
+      );
+    } finally {
+      other.close();
+    }
+  }, 30_000);
 });

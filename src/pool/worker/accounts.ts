@@ -9,6 +9,7 @@ import type { PlacedJob } from './job-script.ts';
 import { type Choice, identityVariables, type JobUser, type JobUsers } from './job-users.ts';
 import type { Run } from './run.ts';
 import { killAccount } from './stopping.ts';
+import { isNearlyFull, NEARLY_FULL } from './stranger-disk.ts';
 import type { Strangers } from './strangers.ts';
 
 /** The accounts under which a worker of root runs jobs, and the directory in which they can work. */
@@ -58,8 +59,9 @@ export class Accounts {
     if (!this.#strangers) return { refusal: 'its worker runs no jobs of other pools' };
     const network = tryEvaluate(attrRef('FlockNetwork'), { my: job }) === true;
     const choice = this.#strangers.choose(stringIn(job, 'FlockRunAs') ?? 'auto', network, used);
-    if ('user' in choice) this.#execute.open();
-    return choice;
+    if (!('user' in choice)) return choice;
+    this.#execute.open();
+    return isNearlyFull(this.#execute.path) ? { refusal: NEARLY_FULL } : choice;
   }
 
   command(user: JobUser): readonly string[] {
@@ -83,12 +85,12 @@ export class Accounts {
   }
 
   /** Gives a job's files to its account, and has it run under that. */
-  ready({ dir, record: { user, spec } }: Run, placed: PlacedJob): PlacedJob {
+  ready({ dir, record: { user, spec, size } }: Run, placed: PlacedJob): PlacedJob {
     if (!user || !(dir instanceof AttemptDir)) return placed;
     if (user.stranger && this.#strangers) {
-      this.#strangers.give(dir, user, (path) => give(path, user));
-      const become = this.#strangers.command(user, dir);
-      return { ...placed, cwd: dir.path, proxy: undefined, become, identity: identityVariables(user, dir.work) };
+      this.#strangers.give(dir, user, spec.joinStderr, (path) => give(path, user));
+      const words = this.#strangers.command(user, dir, size.memoryMb);
+      return { ...placed, ...words, cwd: dir.path, proxy: undefined, identity: identityVariables(user, dir.work) };
     }
     handOver(dir, user, spec.joinStderr);
     const { proxy } = placed;

@@ -57,8 +57,8 @@ export class Cgroups {
   }
 
   /** Creates a cgroup with this name; `undefined` if that fails. */
-  make(name: string, size: Pick<Size, 'cpus' | 'memoryMb'>): Cgroup | undefined {
-    const memoryMb = this.limitMemory ? size.memoryMb : undefined;
+  make(name: string, size: Pick<Size, 'cpus' | 'memoryMb'>, limitMemory = this.limitMemory): Cgroup | undefined {
+    const memoryMb = limitMemory ? size.memoryMb : undefined;
     try {
       return Cgroup.make(this.placesOf(name), { cpus: size.cpus, memoryMb });
     } catch {

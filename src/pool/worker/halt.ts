@@ -1,6 +1,6 @@
 import { processIdentity, type ProcessIdentity } from '../../util/process-identity.ts';
 import { isStopped, parentOf, processesOfAccount, signal } from '../host/processes.ts';
-import { keepsRecord, livingOf } from './last-of.ts';
+import { keepsRecord, livingOf, livingOfStranger } from './last-of.ts';
 import type { Run } from './run.ts';
 
 /** Scans for processes that run: a program may fork while it is being stopped. */
@@ -14,9 +14,8 @@ export function halt(run: Run, still: boolean): boolean {
   const frozen = run.group?.freeze(still) === true;
   if (frozen && !run.record.user?.alone) return true;
   for (let turn = 0; turn < TURNS; turn++) {
-    const all = (frozen ? hiddenOf(run) : [...livingOf(run), ...hiddenOf(run)]).filter(
-      (one) => one.pid !== run.shell?.pid && !isKeeper(run, one),
-    );
+    const found = run.record.user?.stranger ? livingOfStranger(run) : [...livingOf(run), ...hiddenOf(run)];
+    const all = (frozen ? hiddenOf(run) : found).filter((one) => one.pid !== run.shell?.pid && !isKeeper(run, one));
     const others = still ? all.filter(({ pid }) => !isStopped(pid)) : all;
     if (still && others.length === 0) return true;
     for (const { pid } of others) signal(pid, still ? 'SIGSTOP' : 'SIGCONT');

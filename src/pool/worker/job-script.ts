@@ -5,6 +5,7 @@ import { AD_FILES } from './ad-files.ts';
 import type { RunSpec } from '../wire/wire.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
+import { waiterIn } from './waiter/waiter.ts';
 
 export interface PlacedJob {
   /** The program's path, as seen by the shell in the job's working directory. */
@@ -31,6 +32,9 @@ export interface PlacedJob {
   readonly doors?: readonly string[];
   /** The words before a command that let it run under the job's account, and the variables that name it. */
   readonly become?: readonly string[];
+  /** Of a stranger: the words before what waits for the program, and the directory of its copy of that. */
+  readonly enter?: readonly string[];
+  readonly waiter?: string;
   readonly identity?: Readonly<Record<string, string>>;
   /** Of a node of a parallel job: how it starts commands at the others. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
@@ -55,7 +59,8 @@ export function jobScript(
   placed: PlacedJob,
   waiter: readonly string[],
 ): string {
-  const { become = [], identity = {} } = placed;
+  const { enter = [], become = [], identity = {} } = placed;
+  const waits = placed.waiter === undefined ? waiter : waiterIn(placed.waiter, waiter);
   const own = {
     ...identity,
     ...spec.env,
@@ -88,7 +93,7 @@ export function jobScript(
     ...(spec.core === undefined ? [] : [`ulimit -S -c ${spec.core} 2>/dev/null || :`]),
     ...exports.map(([name, value]) => `export ${name}=${valueFor(value, placed)}`),
     'unset -v errors d status',
-    `exec ${shellWords([...waiter, ...become, ...env, ...(placed.command ?? [placed.program, ...spec.args])])}`,
+    `exec ${shellWords([...enter, ...waits, ...become, ...env, ...(placed.command ?? [placed.program, ...spec.args])])}`,
     '',
   ].join('\n');
 }
@@ -119,5 +124,5 @@ export function chirpVariable(scratch: string): Readonly<Record<string, string>>
 
 /** They have effect in what runs before the account is the job's: it must not get them earlier. */
 const LOADED =
-  /^(LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH_|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
+  /^(LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH|SHELLOPTS$|PS4$|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive, type ProcessIdentity, processIdentity } from '../../util/process-identity.ts';
-import { belowOf, processes, processesOf, signal } from '../host/processes.ts';
+import { belowOf, processes, processesOf, processesOfAccount, signal } from '../host/processes.ts';
 import type { Run } from './run.ts';
 import { STARTER } from './shell.ts';
 import { WAITER } from './waiter/waiter.ts';
@@ -46,6 +46,19 @@ export function livingOf({ key, shell, group }: Traces): ProcessIdentity[] {
   // A job that was restored in a session of its own shows the environment of the attempt before.
   for (const pid of belowOf(pids)) pids.add(pid);
   return [...pids].map((pid) => processIdentity(pid)).filter(({ started }) => started !== '' && started !== 'zombie');
+}
+
+/**
+ * What a stranger runs, without what the worker put around it: the processes of its account below its shell, whatever they did
+ * to their session and environment.
+ */
+export function livingOfStranger(run: Traces & Pick<Run, 'record'>): ProcessIdentity[] {
+  const { shell, record } = run;
+  const pids = new Set([...livingOf(run).map(({ pid }) => pid), ...(shell ? belowOf([shell.pid]) : [])]);
+  const uid = record.user?.uid ?? -1;
+  return processesOfAccount(uid)
+    .filter((pid) => pids.has(pid))
+    .map((pid) => processIdentity(pid));
 }
 
 /** Whether its process id has been reused, in which case its session id may have been too. */

@@ -6,14 +6,20 @@ import { parentOf, processesOf } from '../host/processes.ts';
 import type { Run } from './run.ts';
 import { lookAtMemory } from './run-news.ts';
 import { isTask } from './task-runner-slot.ts';
-import { killedForMemory, outOfMemory } from './stopping.ts';
+import { evicted, killedForMemory, outOfMemory } from './stopping.ts';
+import { isNearlyFull, NEARLY_FULL } from './stranger-disk.ts';
 
 /** Creates a run's cgroup, after recording where it will be; returns the files through which a process enters it. */
 export function enterGroup(run: Run, dir: AttemptDir, groups: Cgroups | undefined): readonly string[] {
   if (!groups) return [];
   dir.noteGroup(groups.placesOf(run.key));
-  run.group = groups.make(run.key, run.record.size);
+  run.group = groups.make(run.key, run.record.size, isLimited(run, groups));
   return run.group?.doors ?? [];
+}
+
+/** Whether it may use no more memory than its slot has: a stranger may not in any case. */
+export function isLimited({ record }: Run, { limitMemory }: { readonly limitMemory: boolean }): boolean {
+  return limitMemory || record.user?.stranger !== undefined;
 }
 
 /** Scans for processes outside the cgroup: a program may start more during a scan. */
@@ -28,7 +34,7 @@ export function joinGroup(run: Run, groups: Cgroups | undefined): void {
     // No space left on the disk: it is watched without a cgroup.
     return;
   }
-  const group = groups.make(run.key, run.record.size);
+  const group = groups.make(run.key, run.record.size, isLimited(run, groups));
   if (!group) return;
   run.group = group;
   run.joinedLate = true;
@@ -48,8 +54,11 @@ export function starved({ group, record }: Run): Ending | undefined {
   return group !== undefined && group.usage().oomKills > 0 ? killedForMemory(record.size.memoryMb) : undefined;
 }
 
-/** Updates each run's peak memory; returns those that exceed their slot's memory, with the resulting endings. */
-export function overMemory(runs: Iterable<Run>): { readonly run: Run; readonly ending: Ending }[] {
+/**
+ * Updates each run's peak memory; returns those that exceed their slot's memory, and strangers on a disk that is nearly full,
+ * with the resulting endings.
+ */
+export function overLimits(runs: Iterable<Run>): { readonly run: Run; readonly ending: Ending }[] {
   const all = [...runs];
   const over = lookAtMemory(all).map(({ run, usedMb }) => ({
     run,
@@ -59,5 +68,9 @@ export function overMemory(runs: Iterable<Run>): { readonly run: Run; readonly e
     const ending = run.phase === 'running' ? starved(run) : undefined;
     return ending === undefined ? [] : [{ run, ending }];
   });
-  return [...over, ...killed];
+  const ending = evicted(NEARLY_FULL, 'policy');
+  const crowding = all.filter(
+    ({ phase, dir, record }) => phase === 'running' && record.user?.stranger && isNearlyFull(dir.work),
+  );
+  return [...over, ...killed, ...crowding.map((run) => ({ run, ending }))];
 }

@@ -1,4 +1,5 @@
 import { factsOf, loadOf, type ProcessFacts, processes, processesOf } from '../host/processes.ts';
+import { livingOfStranger } from './last-of.ts';
 import { newFiles } from './results.ts';
 import type { Run } from './run.ts';
 import { watchedPiece } from './watched-files.ts';
@@ -126,7 +127,12 @@ const NONE: Used = { rssKb: 0, cpuTicks: 0, all: [] };
 function usedBy(runs: readonly Run[]): [Run, Used][] {
   // A container's processes are in other sessions, and are identified by the key in their environment.
   const contained = new Set<string>(runs.flatMap((run) => (run.record.spec.container ? [run.key] : [])));
-  const keys = new Map(processesOf(contained).map(({ pid, key }) => [pid, key]));
+  const keys = new Map<number, string>(processesOf(contained).map(({ pid, key }) => [pid, key]));
+  // A stranger may have left its session.
+  for (const run of runs.filter(({ record }) => record.user?.stranger)) {
+    contained.add(run.key);
+    for (const { pid } of livingOfStranger(run)) keys.set(pid, run.key);
+  }
   const sums = new Map<number | string, Used>();
   const shells = new Set(runs.map(({ shell }) => shell?.pid));
   for (const one of processes()) {

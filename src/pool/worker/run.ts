@@ -9,7 +9,7 @@ import type { AttemptPlace, AttemptRecord, RunExitRecord } from './attempt-place
 import type { Cgroup } from './cgroup.ts';
 import { NO_IMAGE } from './container-script.ts';
 import { taskRunnersIn } from './task-runner-slot.ts';
-import { livingOf } from './last-of.ts';
+import { livingOf, livingOfStranger } from './last-of.ts';
 import { signal } from '../host/processes.ts';
 import { lastLine } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
@@ -103,7 +103,9 @@ export class Run {
   }
 
   signal(name: NodeJS.Signals): void {
-    if (this.starter?.alive) this.starter.signal(name);
+    if (this.record.user?.stranger && name !== 'SIGKILL')
+      for (const { pid } of livingOfStranger(this)) signal(pid, name);
+    else if (this.starter?.alive) this.starter.signal(name);
     else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
     else for (const { pid } of livingOf(this)) signal(pid, name);
   }

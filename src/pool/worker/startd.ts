@@ -19,7 +19,7 @@ import { renewCopies } from './hand-over.ts';
 import { isTask, TaskRunnerSlot } from './task-runner-slot.ts';
 import { lastOf } from './last-of.ts';
 import { Run, runsIn } from './run.ts';
-import { enterGroup, joinGroup, overMemory, starved } from './run-group.ts';
+import { enterGroup, isLimited, joinGroup, overLimits, starved } from './run-group.ts';
 import { newsOf, sendNews, sendPieces } from './run-news.ts';
 import { givenUp, waitsForOthers } from './gang-gate.ts';
 import { BlobCache } from './sandbox.ts';
@@ -270,7 +270,7 @@ export class Startd {
     if (first) return void first.then(() => this.#ended(run));
     const exit = run.dir.exit();
     takeCheckpoint(run, this.#options.checkpoints);
-    if (this.#options.machine.limitMemory) run.decided ??= starved(run);
+    if (isLimited(run, this.#options.machine)) run.decided ??= starved(run);
     const began = run.dir.startedAt();
     run.startedAt = began ?? (exit ? run.startedAt : undefined);
     if (began === undefined && !run.decided && lackedSpace(run, exit, this.space))
@@ -379,8 +379,8 @@ export class Startd {
     if (this.space.kb < LEAST_KB) dropUnused(this.#runs.values(), this.#cache);
     renewCopies(this.#runs.values());
     for (const run of this.#runs.values()) if (givenUp(run)) this.#launch(run);
-    const over = overMemory(this.#runs.values());
-    if (this.#options.machine.limitMemory) for (const { run, ending } of over) stop(run, ending);
+    const over = overLimits(this.#runs.values());
+    for (const { run, ending } of over) if (isLimited(run, this.#options.machine)) stop(run, ending);
   }
 
   /** Takes over what an earlier worker left in this directory: ended, running or never started. */

@@ -1,10 +1,21 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { lstatSync, mkdirSync, readFileSync, type Stats, statSync } from 'node:fs';
-import { delimiter, join, sep } from 'node:path';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, join } from 'node:path';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import type { AttemptDir } from './attempt-dir.ts';
 import type { Choice, JobUser } from './job-users.ts';
+import { enterView, tmpIn, waiterDirIn } from './stranger-view.ts';
 
 export interface StrangersOptions {
   readonly isRoot: boolean;
@@ -14,6 +25,10 @@ export interface StrangersOptions {
   readonly path: string | undefined;
   /** Directories of the machine's owner that a stranger does not see. */
   readonly hidden: readonly string[];
+  /** The directory of sandboxes, in which a stranger sees its own only. */
+  readonly execute: string;
+  /** The directory with the programs that wait for a job. */
+  readonly waiter: string;
   /** The accounts of a worker of root: `nobody` or a slot account. */
   readonly account: (runAs: string, used: ReadonlySet<number>) => Choice;
   /** Makes the directory of sandboxes. Throws an explanation if strangers could not reach it. */
@@ -23,28 +38,26 @@ export interface StrangersOptions {
 /** Subordinate ids for jobs at the same time, of those that an owner has. */
 const MOST = 512;
 const PROBE_MS = 20_000;
-const HIDEPID = 'hidepid=2,nosuid,nodev,noexec';
+const PROC = 'nosuid,nodev,noexec';
 /** The user namespace: the worker's user is root in it, its subordinate ids follow. */
 const NAMESPACE = ['--user', '--map-root-user', '--map-auto'] as const;
-/**
- * Hides directories from a job: its own directory for temporary files lies over /tmp, an empty one over the others. The
- * first word is the sandbox, then come the program mount (the PATH is the job's), options of /proc, directories up to `--`,
- * and the command.
- */
-const HIDE = `cd / || exit 125
-work=$1; t=$2; m=$3; p=$4; shift 4
-[ -z "$p" ] || "$m" -t proc -o "$p" proc /proc || exit 125
-while [ "$1" != -- ]; do "$m" -t tmpfs -o ro,size=4k,mode=555,nosuid,nodev none "$1" || exit 125; shift; done
-shift
-[ -z "$t" ] || "$m" --bind "$t" /tmp || exit 125
-cd "$work" || exit 125
-exec "$@"`;
+/** When the first process of the namespaces ends, whatever else the job has started is killed with it. */
+const APART = ['--mount', '--ipc', '--pid', '--fork', '--kill-child'] as const;
+/** The most processes and threads of a stranger's account. */
+const MOST_PROCESSES = 4096;
+
+export interface StrangerWords {
+  readonly enter: readonly string[];
+  /** The directory of the attempt's own copy of what waits for its program. */
+  readonly waiter: string;
+  readonly become: readonly string[];
+}
 
 interface Ability {
   readonly ways: readonly string[];
   readonly refusal: string | undefined;
   readonly offline: boolean;
-  /** Options of a /proc that shows a stranger its own processes only; '' where there can be none. */
+  /** Options of a /proc of a stranger's own processes; '' where there can be none, as in some containers. */
   readonly proc: string;
   /** The first subordinate user and group ids. */
   readonly first?: { readonly uid: number; readonly gid: number };
@@ -92,54 +105,66 @@ export class Strangers {
     return { user: { ...choice.user, groups: [], home: '/nonexistent', stranger: { network } } };
   }
 
-  /** The words before a command of a stranger. `dir`: its attempt. */
-  command({ uid, gid, stranger }: JobUser, dir: AttemptDir): readonly string[] {
+  /**
+   * The words before what waits for a stranger's program, which is the first process in its namespaces, and those before the
+   * program itself.
+   */
+  command({ uid, gid, stranger }: JobUser, dir: AttemptDir, memoryMb: number): StrangerWords {
     const inner = stranger?.inner;
+    const network = stranger?.network === true;
     const [ownUid, ownGid] = inner === undefined ? [uid, gid] : [inner, inner];
-    const tmp = join(dir.path, 'tmp');
-    const hides = (path: string) => path !== '/' && !`${dir.path}${sep}`.startsWith(`${path}${sep}`);
-    const all = this.#options.hidden.filter((path) => hides(path) && found(path));
-    const hidden = all.filter((path) => !all.some((above) => path.startsWith(`${above}${sep}`)));
-    return [
-      this.#program('unshare') ?? 'unshare',
-      ...(inner === undefined ? [] : NAMESPACE),
-      '--mount',
-      '--ipc',
-      ...(stranger?.network ? [] : ['--net']),
-      '--',
-      '/bin/sh',
-      '-c',
-      HIDE,
-      'sh',
-      dir.work,
-      hides('/tmp') ? tmp : '',
-      this.#program('mount') ?? 'mount',
-      this.#ability.proc,
-      ...hidden,
-      '--',
-      this.#program('setpriv') ?? 'setpriv',
-      `--reuid=${ownUid}`,
-      `--regid=${ownGid}`,
-      '--clear-groups',
-      '--inh-caps=-all',
-      '--bounding-set=-all',
-      '--no-new-privs',
-      '--pdeathsig=KILL',
-      '--',
-    ];
+    const view = enterView({
+      attempt: dir.path,
+      work: dir.work,
+      mount: this.#found('mount'),
+      mkdir: this.#found('mkdir'),
+      proc: this.#ability.proc,
+      hidden: [...this.#options.hidden, this.#options.execute],
+      network,
+      memoryMb,
+      exists: (path) => found(path) !== undefined,
+    });
+    const apart = [...(inner === undefined ? [] : NAMESPACE), ...APART, ...(network ? [] : ['--net'])];
+    return {
+      enter: [this.#found('unshare'), ...apart, '--', ...view],
+      waiter: waiterDirIn(dir.path),
+      become: [
+        ...[this.#found('prlimit'), `--nproc=${MOST_PROCESSES}`, '--'],
+        this.#found('setpriv'),
+        `--reuid=${ownUid}`,
+        `--regid=${ownGid}`,
+        '--clear-groups',
+        '--inh-caps=-all',
+        '--bounding-set=-all',
+        '--no-new-privs',
+        '--pdeathsig=KILL',
+        '--',
+      ],
+    };
   }
 
-  /** Gives a stranger its sandbox and a directory for temporary files; the streams stay the worker's. */
-  give(dir: AttemptDir, { stranger }: JobUser, chown: (path: string) => void): void {
-    const tmp = join(dir.path, 'tmp');
-    if (!lstatSync(tmp, { throwIfNoEntry: false })) mkdirSync(tmp, { mode: 0o700 });
+  /**
+   * Gives a stranger its sandbox and a directory for temporary files. The streams stay the worker's, but by its group the
+   * stranger may open them again, as /dev/stdout.
+   */
+  give(dir: AttemptDir, { gid, stranger }: JobUser, joinStderr: boolean, chown: (path: string) => void): void {
+    mkdirSync(tmpIn(dir.path), { recursive: true, mode: 0o700 });
+    cpSync(this.#options.waiter, waiterDirIn(dir.path), { recursive: true });
+    const streams = [dir.stream('stdout'), ...(joinStderr ? [] : [dir.stream('stderr')])];
+    for (const path of streams) remake(path, 0o620);
+    const isFed = lstatSync(dir.stdin, { throwIfNoEntry: false })?.isFile() === true;
+    if (isFed) chmodSync(dir.stdin, 0o640);
+    const shared = [...streams, ...(isFed ? [dir.stdin] : [])];
     if (stranger?.inner === undefined) {
       chown(dir.work);
-      chown(tmp);
+      chown(tmpIn(dir.path));
+      for (const path of shared) chownSync(path, this.#options.uid, gid);
       return;
     }
-    const { status, stderr } = spawnSync(...this.#chown(dir, stranger.inner), { encoding: 'utf8', timeout: PROBE_MS });
-    if (status !== 0) throw new Error(`its files cannot be given to a subordinate user id: ${stderr.trim()}`);
+    for (const command of [this.#chown(dir, stranger.inner), this.#chgrp(shared, stranger.inner)]) {
+      const { status, stderr } = spawnSync(...command, { encoding: 'utf8', timeout: PROBE_MS });
+      if (status !== 0) throw new Error(`its files cannot be given to a subordinate user id: ${stderr.trim()}`);
+    }
   }
 
   /** Makes what a stranger left the worker's again. Resolves in any case; what could not be taken back is not readable. */
@@ -158,9 +183,16 @@ export class Strangers {
   }
 
   #chown(dir: AttemptDir, to: number): [string, string[]] {
-    const chown = this.#program('chown') ?? 'chown';
-    const paths = [dir.work, join(dir.path, 'tmp')];
-    return [this.#program('unshare') ?? 'unshare', [...NAMESPACE, '--', chown, '-hR', `${to}:${to}`, '--', ...paths]];
+    const paths = [dir.work, tmpIn(dir.path)];
+    return [this.#found('unshare'), [...NAMESPACE, '--', this.#found('chown'), '-hR', `${to}:${to}`, '--', ...paths]];
+  }
+
+  #chgrp(paths: readonly string[], to: number): [string, string[]] {
+    return [this.#found('unshare'), [...NAMESPACE, '--', this.#found('chown'), '-h', `0:${to}`, '--', ...paths]];
+  }
+
+  #found(name: string): string {
+    return this.#program(name) ?? name;
   }
 
   #program(name: string): string | undefined {
@@ -178,8 +210,10 @@ export class Strangers {
     for (const [program, from] of [
       ['setpriv', 'util-linux'],
       ['unshare', 'util-linux'],
+      ['prlimit', 'util-linux'],
       ['mount', 'mount'],
       ['chown', 'coreutils'],
+      ['mkdir', 'coreutils'],
     ] as const)
       if (this.#program(program) === undefined) return unable(`${program} (${from}) is missing`);
     try {
@@ -187,12 +221,13 @@ export class Strangers {
     } catch (thrown) {
       return unable(`${thrown instanceof Error ? thrown.message : String(thrown)}; name a directory with pool.execute`);
     }
-    const offline = this.#runs('--net');
+    const offline = this.#runs('true', '--net');
+    const proc = this.#runs(`mount -t proc -o ${PROC} proc /proc`) ? PROC : '';
     if (isRoot) {
-      if (!this.#runs()) return unable('it may not make mount namespaces, as in a container without CAP_SYS_ADMIN');
+      if (!this.#runs('true')) return unable('it may not make namespaces, as in a container without CAP_SYS_ADMIN');
       const ways = ['slot', 'nobody'].filter((way) => !('refusal' in account(way, new Set())));
       return ways.length > 0
-        ? { ways, refusal: undefined, offline, proc: this.#hidesProcesses() ? HIDEPID : '' }
+        ? { ways, refusal: undefined, offline, proc }
         : unable("there is neither an account 'nobody' nor one 'slot1_1' for jobs of strangers");
     }
     if (this.#program('newuidmap') === undefined)
@@ -202,29 +237,28 @@ export class Strangers {
       return unable(
         `this user has no subordinate ids: as root, run usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ${this.#options.userName}`,
       );
-    if (!this.#runs())
+    if (!this.#runs('true'))
       return unable(
         'it may not make user namespaces (see unshare --user --map-root-user --map-auto true), and is not root',
       );
-    return { ways: ['subuid'], refusal: undefined, offline, proc: '', first: { uid: first.uid, gid: first.gid } };
+    return { ways: ['subuid'], refusal: undefined, offline, proc, first: { uid: first.uid, gid: first.gid } };
   }
 
-  /** Whether a /proc of its own hides others' processes: before Linux 5.8 its options are those of the machine's. */
-  #hidesProcesses(): boolean {
-    const script = `mount -t proc -o ${HIDEPID} proc /proc && exec "$@"`;
-    const sees = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--', 'test', '!', '-e', '/proc/1'];
-    const words = ['--mount', '--', '/bin/sh', '-c', script, 'sh', ...sees];
-    return spawnSync(this.#program('unshare') ?? 'unshare', words, { timeout: PROBE_MS, stdio: 'ignore' }).status === 0;
-  }
-
-  /** Whether a command can run as a stranger does. */
-  #runs(...more: readonly string[]): boolean {
-    const { isRoot } = this.#options;
-    const [unshare = '', setpriv = ''] = [this.#program('unshare'), this.#program('setpriv')];
-    const stranger = [setpriv, '--reuid=1', '--regid=1', '--clear-groups', '--no-new-privs', '--', 'true'];
-    const script = 'mount -t tmpfs -o ro,size=4k none /tmp && exec "$@"';
-    const words = [...(isRoot ? [] : NAMESPACE), '--mount', '--ipc', ...more, '--', '/bin/sh', '-c', script, 'sh'];
-    return spawnSync(unshare, [...words, ...stranger], { timeout: PROBE_MS, stdio: 'ignore' }).status === 0;
+  /** Whether a command can run as a stranger does, after `also`. */
+  #runs(also: string, ...more: readonly string[]): boolean {
+    const stranger = [
+      this.#found('setpriv'),
+      '--reuid=1',
+      '--regid=1',
+      '--clear-groups',
+      '--no-new-privs',
+      '--',
+      'true',
+    ];
+    const script = `mount -t tmpfs -o ro,size=4k none /tmp && { ${also}; } && exec "$@"`;
+    const apart = [...(this.#options.isRoot ? [] : NAMESPACE), ...APART, ...more];
+    const words = [...apart, '--', '/bin/sh', '-c', script, 'sh', ...stranger];
+    return spawnSync(this.#found('unshare'), words, { timeout: PROBE_MS, stdio: 'ignore' }).status === 0;
   }
 
   /** The first subordinate id of the worker's user. */
@@ -240,6 +274,12 @@ export class Strangers {
     }
     return undefined;
   }
+}
+
+/** A new file of the worker's. */
+function remake(path: string, mode: number): void {
+  writeFileSync(path, '', { mode });
+  chmodSync(path, mode);
 }
 
 /** `undefined` if there is no such file, or this user may not see it. */

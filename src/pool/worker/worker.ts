@@ -273,7 +273,9 @@ function accountsOf(
     uid,
     userName: username,
     path: environment['PATH'],
-    hidden: [...new Set([homedir, dirname(dirname(dir)), `/run/user/${uid}`])],
+    hidden: [...new Set([homedir, dirname(dirname(dir)), dir])],
+    execute: executeDir.path,
+    waiter: join(dir, 'waiter'),
     account: (runAs, used) => users.forStranger(runAs, used),
     openExecute: () => executeDir.open(),
   });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { arch } from 'node:os';
-import { join } from 'node:path';
+import { basename, isAbsolute, join } from 'node:path';
 import { writeWhole } from '../../../util/private-file.ts';
 import type { RunExitRecord } from '../attempt-place.ts';
 import { waiterProgram } from './waiter-program.ts';
@@ -14,6 +14,7 @@ export interface WaiterScripts {
 
 /** The file name of the waiter's program. */
 export const WAITER = 'gryphus-waiter';
+const FILES: ReadonlySet<string> = new Set([WAITER, 'waiter.sh']);
 /** A shell starts the programs that the kernel cannot execute itself. */
 const BY_SHELL = ['/bin/sh', '-c', 'exec "$@"', 'sh'];
 const TRY_MS = 10_000;
@@ -34,6 +35,11 @@ export function placeWaiter(dir: string, { waiter, ends }: WaiterScripts): reado
   for (const [name, text] of Object.entries({ 'ends.sh': ends, 'waiter.sh': waiter }))
     if (!isThere(join(dir, name), Buffer.from(text))) writeWhole(join(dir, name), text);
   return ['/bin/sh', join(dir, 'waiter.sh'), ...BY_SHELL];
+}
+
+/** The same command with the copies in `dir` of the files that were installed. */
+export function waiterIn(dir: string, words: readonly string[]): readonly string[] {
+  return words.map((word) => (isAbsolute(word) && FILES.has(basename(word)) ? join(dir, basename(word)) : word));
 }
 
 /** An existing copy is kept, since the disk may be full now. */

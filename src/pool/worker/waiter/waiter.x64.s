@@ -6,7 +6,8 @@
 # seconds and microseconds; maximum resident memory in KB; time of the end, in seconds and nanoseconds since 1970. It is
 # written to descriptor 9, or to 7 if 9 has no space left; then to 8. These three are closed in the program. Exit status: 0,
 # or 218 if neither 9 nor 7 took the record, or 219 if no process could be created. The waiter blocks all signals, so
-# only KILL ends it before its program, and the program is then killed too.
+# only KILL ends it before its program, and the program is then killed too. As the first process of a process namespace, which
+# the job of another pool has, it gives its program a keyring of its own: whoever inherits one may use the keys in it.
 # r12: the initial stack pointer; r13: the environment; r14: our process id; rbx: the program.
 .intel_syntax noprefix
 .globl _start
@@ -45,6 +46,14 @@ _start:
   syscall
   cmp eax, r14d
   jne gone
+  # As the first process of a namespace, keyctl(KEYCTL_JOIN_SESSION_KEYRING, 0)
+  cmp r14d, 1
+  jne keyless
+  mov edi, 1
+  xor esi, esi
+  mov eax, 250
+  syscall
+keyless:
   # close(9), close(8), close(7)
   mov ebp, 9
 closing:
