@@ -49,6 +49,8 @@ export interface Borrowed {
   readonly job: BorrowedJob;
   /** When it was granted, by the monotonic clock in milliseconds, in this process. */
   grantedAt?: number;
+  /** When the partner was asked to take it, or last fetched a piece of an input, by that clock. */
+  servedAt?: number;
   phase: BorrowedPhase;
   /** The partner has said that it prepared it. */
   prepared?: boolean;
@@ -113,4 +115,11 @@ export function* compactedBorrowed({ jobs, round }: RecoveredBorrowed): Generato
     if (phase !== 'asked') yield { r: 'c', key: job.key };
     if (phase === 'ended' && end) yield { r: 'e', key: job.key, ending: end, ...(noFiles ? { noFiles: true } : {}) };
   }
+}
+
+/** Their keys. */
+export function byPartner(jobs: readonly Borrowed[]): Map<string, AttemptKey[]> {
+  const all = new Map<string, AttemptKey[]>();
+  for (const { job } of jobs) all.set(job.partner, [...(all.get(job.partner) ?? []), job.key]);
+  return all;
 }

@@ -5,6 +5,7 @@ import type { FromCentralManager, FromWorker, HeldAttempt } from '../pool/wire/w
 import type { Ending } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Borrowed, BorrowedEntry, BorrowedJob, RecoveredBorrowed } from './borrowed-journal.ts';
+import { byPartner } from './borrowed-journal.ts';
 import type { FlockMessage, Of } from './flock-wire.ts';
 import { cannotGo, outgoingAd, outgoingSpec } from './outgoing.ts';
 
@@ -21,6 +22,8 @@ export interface BorrowerPorts {
   readonly changed: (partner: string) => void;
   /** The partner did something that it must not do. */
   readonly fault: (partner: string, message: string) => void;
+  /** Bytes. */
+  readonly mostResult: (partner: string) => number;
   /** The partner refused a job, by this clause. */
   readonly refused: (partner: string, clause: string, message: string) => void;
   /** Monotonic milliseconds. */
@@ -30,7 +33,7 @@ export interface BorrowerPorts {
 
 /** After this time without contact beyond a job's lease, it has ended at the partner for sure. */
 const MARGIN_SECONDS = 60;
-/** A partner that has taken a job starts it within this time, in milliseconds; otherwise the job is taken back. */
+/** A partner takes a job that it is asked to take, and starts it, within so many milliseconds each, if it fetches no inputs. */
 const START_MS = 60_000;
 /** The largest pieces of inputs that go out at once, in bytes. */
 const PIECE = 1 << 20;
@@ -124,9 +127,10 @@ export class Borrower {
     });
   }
 
-  #ask({ job }: Borrowed): boolean {
-    const { key, round, user, ad, size, lease, spec } = job;
-    return this.#ports.tell(job.partner, { t: 'prepare', key, round, user, ad, size, lease, spec: outgoingSpec(spec) });
+  #ask(one: Borrowed): boolean {
+    const { key, partner, round, user, ad, size, lease, spec } = one.job;
+    one.servedAt = this.#ports.clock();
+    return this.#ports.tell(partner, { t: 'prepare', key, round, user, ad, size, lease, spec: outgoingSpec(spec) });
   }
 
   /** The central manager has sent a start again: it is told how far the job is. */
@@ -264,7 +268,9 @@ export class Borrower {
     const { followed, job } = one;
     if (!followed || one.phase !== 'committed' || offset > followed[stream]) return;
     const fresh = bytes.subarray(followed[stream] - offset);
-    if (fresh.length === 0) return;
+    // What is too large is held when it has ended, and not brought home by this way.
+    const isTooMuch = followed[stream] + fresh.length > this.#ports.mostResult(job.partner);
+    if (fresh.length === 0 || isTooMuch) return;
     const at = followed[stream];
     followed[stream] += fresh.length;
     this.#ports.say(job.worker, { t: 'chunk', key: job.key, stream, offset: at }, fresh);
@@ -324,8 +330,12 @@ export class Borrower {
     const now = this.#ports.clock();
     for (const one of this.#jobs.values()) {
       const { job, phase, committedAt = now } = one;
-      if (job.partner !== partner || phase !== 'committed') continue;
-      if (silence > job.lease + MARGIN_SECONDS)
+      if (job.partner !== partner || phase === 'ended') continue;
+      if (phase === 'asked') {
+        if (now - (one.servedAt ?? now) <= START_MS) continue;
+        this.#ports.refused(partner, 'start', `it did not answer when it was asked to take ${job.key}`);
+        this.#drop(one, `partner ${partner} did not answer`, 'claim');
+      } else if (silence > job.lease + MARGIN_SECONDS)
         this.#end(one, { how: lost(`partner ${partner} was not heard for the job's whole lease`) });
       else if (one.startedAt === undefined && !one.cancelling && now - committedAt > START_MS) {
         one.cancelling = 'if-not-started';
@@ -378,16 +388,11 @@ export class Borrower {
     const one = this.#jobs.get(ask.key);
     if (!one || one.job.partner !== partner || one.phase === 'ended') throw new Error('that job is not yours');
     const bytes = Math.min(ask.bytes, PIECE);
+    one.servedAt = this.#ports.clock();
     return inputPiece(one.job.spec, { t: 'ask', what: 'blob', id: 0, ...ask, bytes });
   }
 }
 
 function lost(message: string): Ending['how'] {
   return { kind: 'by-site', cause: 'node-fail', message };
-}
-
-function byPartner(jobs: readonly Borrowed[]): Map<string, AttemptKey[]> {
-  const all = new Map<string, AttemptKey[]>();
-  for (const { job } of jobs) all.set(job.partner, [...(all.get(job.partner) ?? []), job.key]);
-  return all;
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Agreement, Partner } from '../config/agreements.ts';
 import { asError } from '../errors.ts';
@@ -17,7 +16,7 @@ import { LentFiles } from './lent-files.ts';
 import { compactedLent, LENT_ENTRY, type LentEntry, recoverLent } from './lent-journal.ts';
 import { LendingRules } from './lending-rules.ts';
 import type { ForGateway } from './link.ts';
-import { PartnerState } from './partner.ts';
+import { fingerprint, PartnerState } from './partner.ts';
 import { ShownSlots } from './shown-slots.ts';
 import { partnerStatus } from './status.ts';
 
@@ -86,6 +85,7 @@ export class Gateway {
         },
         tell,
         changed: (partner) => this.#shown.show(partner),
+        mostResult: (partner) => this.#partners.get(partner)?.partner.agreement.max_result ?? 0,
         fault: (partner, message) => this.#partners.get(partner)?.strike(message, log),
         refused: (partner, clause, message) => this.#refusedByThem(partner, { clause, message }),
         clock,
@@ -240,8 +240,10 @@ export class Gateway {
       case 'list':
         state.heard(message);
         return this.#shown.show(name);
-      case 'sync':
       case 'prepare':
+        if (!state.mayAsk(this.#options.log)) return state.link.cut('it asks for too many jobs');
+        return void this.#lender.hear(name, message);
+      case 'sync':
       case 'commit':
       case 'cancel':
       case 'suspend':
@@ -261,7 +263,9 @@ export class Gateway {
       case 'chunk':
         return this.#borrower.hear(name, message, bytes);
       case 'ask':
-        void this.#answer(state, message);
+        state.answers
+          .make(() => this.#answer(state, message))
+          .catch((thrown: unknown) => this.#options.log('no answer', { message: asError(thrown).message }));
         return;
     }
   }
@@ -389,9 +393,4 @@ export class Gateway {
 
 function endsOf({ url, via }: Agreement): readonly unknown[] {
   return [url, via];
-}
-
-/** Names a key without showing it. */
-function fingerprint({ key }: Partner): string {
-  return createHash('sha256').update(`${key.id} ${key.key}`).digest('hex').slice(0, 32);
 }

@@ -5,7 +5,7 @@ import type { Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Refused } from './clauses.ts';
 import type { FlockMessage, Of } from './flock-wire.ts';
-import type { Lent, LentEntry, RecoveredLent } from './lent-journal.ts';
+import { isStale, type Lent, type LentEntry, type RecoveredLent } from './lent-journal.ts';
 
 /** What a lender needs of the world. */
 export interface LenderPorts {
@@ -336,11 +336,12 @@ export class Lender {
     for (const lent of this.#jobs.values()) {
       const { request, phase, end, startedAt } = lent;
       const { key, lease } = request;
-      if (lent.partner !== partner || phase === 'gone') continue;
-      if (phase === 'prepared') {
+      if (lent.partner !== partner) continue;
+      if (phase === 'gone' || end) {
+        if (isStale(lent, silence, this.#ports.now())) dropped.push(key);
+      } else if (phase === 'prepared') {
         if (this.#ports.clock() - lent.at > COMMIT_MS) dropped.push(key);
-      } else if (end) continue;
-      else if (silence > lease) {
+      } else if (silence > lease) {
         lent.stopped = 'lease';
         this.#ports.pool.cancel(key, 'remove');
       } else if (lent.stopped === undefined) {

@@ -13,7 +13,7 @@ import { availability, idleMachines, type IdlePart } from './lists.ts';
 import { inputBytes } from './outgoing.ts';
 import type { PartnerState } from './partner.ts';
 
-/** Jobs of a partner whose results it has not fetched: with more, no further ones are taken. */
+/** Jobs of a partner that are over and that it has not forgotten: with more, no further ones are taken. */
 const MOST_LEFT = 500;
 
 /** What our pool lends, by the agreements and by what is idle. */
@@ -49,8 +49,10 @@ export class LendingRules {
     if (isRefused(may)) return may;
     if (asked.size.cpus > may.cores)
       return { clause: 'max', message: `it wants ${asked.size.cpus} cores, and ${may.cores} are lent now` };
-    const left = [...this.#lender().jobs].filter(({ partner, end }) => partner === state.name && end).length;
-    if (left > MOST_LEFT) return { clause: 'results', message: `${left} jobs have results that were not fetched` };
+    const isOver = ({ partner, end, phase }: Lent) => partner === state.name && (end || phase === 'gone');
+    const left = [...this.#lender().jobs].filter(isOver).length;
+    if (left > MOST_LEFT)
+      return { clause: 'results', message: `${left} jobs are over, and were not fetched and forgotten` };
     const made = incoming(asked, agreement, state.agent);
     if ('clause' in made) return made;
     const { request } = made;

@@ -43,6 +43,17 @@ export interface Lent {
   given?: boolean;
 }
 
+/** What is over is kept for a partner that does not fetch it for so long, in seconds. */
+const KEEP_SECONDS = 7 * 86_400;
+/** The lease at home is three times as long as here. */
+const LEASES = 3;
+const MARGIN_SECONDS = 120;
+
+/** Whether what is over here is of no more use: the job runs again elsewhere, or nobody has fetched it for too long. */
+export function isStale({ request, end }: Lent, silence: number, now: number): boolean {
+  return silence > LEASES * request.lease + MARGIN_SECONDS || now - (end?.endedAt ?? now) > KEEP_SECONDS;
+}
+
 export interface RecoveredLent {
   readonly jobs: Map<AttemptKey, Lent>;
   /** Not known to be forgotten by the central manager yet. */

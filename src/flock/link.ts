@@ -46,7 +46,9 @@ const ANSWER_MS = 120_000;
 /** Messages in a second, and at once. More is a flood. */
 const RATE = { perSecond: 500, burst: 20_000 } as const;
 /** Questions that wait for an answer at once. */
-const MOST_ASKED = 256;
+export const MOST_ASKED = 256;
+/** Bytes that wait to be read by the partner: with more, it does not read what it asks for. */
+const MOST_UNREAD = 64 << 20;
 
 /** The link with one partner's gateway: dialled by either side, one at a time, dialled again when it breaks. */
 export class FlockLink {
@@ -115,6 +117,7 @@ export class FlockLink {
       (message, bytes) => {
         if (this.#channel !== channel) return;
         if (!rate.take(1)) throw this.#fault('it sends too many messages');
+        if (channel.backlog > MOST_UNREAD) throw this.#fault('it does not read what it asks for');
         if (!greeted) {
           if (message.t !== 'hello') throw this.#fault(`'${message.t}' before the greeting`);
           if (message.version !== FLOCK_VERSION)

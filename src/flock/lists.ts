@@ -90,6 +90,21 @@ export function availability(parts: readonly IdlePart[], cores: number): LentKin
   return [...kinds.values()];
 }
 
+/** A constant of the ClassAd language, and no long one. */
+const CONSTANT = /^(-?\d{1,18}(\.\d{1,18})?|true|false|"[^"\\\n]{0,200}")$/i;
+/** More cores, or memory in MB, than any pool has. */
+const MOST = 1e9;
+
+/** A kind of a partner's machines without anything that a list does not have: it says nothing of our pool, and computes nothing. */
+export function plainKind({ ad, machines, each, all }: LentKind): LentKind {
+  const texts = SHOWN.flatMap((name) => {
+    const text = Object.hasOwn(ad, name) ? ad[name] : undefined;
+    return typeof text === 'string' && CONSTANT.test(text) ? [[name, text] as const] : [];
+  });
+  const plain = (size: Size) => combined(size, NOTHING, (much) => Math.max(0, Math.min(MOST, much)));
+  return { ad: Object.fromEntries(texts), machines: Math.min(MOST, machines), each: plain(each), all: plain(all) };
+}
+
 export function combined(a: Size, b: Size, how: (a: number, b: number) => number): Size {
   return {
     cpus: how(a.cpus, b.cpus),

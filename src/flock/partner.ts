@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Duplex } from 'node:stream';
 import type { Partner } from '../config/agreements.ts';
 import { Patience } from './patience.ts';
@@ -5,8 +6,10 @@ import { Balance } from './balance.ts';
 import type { Refused } from './clauses.ts';
 import type { LentKind, Of } from './flock-wire.ts';
 import { FlockLink, type ForGateway } from './link.ts';
-import { LIST_AGAIN_MS, LIST_MS } from './lists.ts';
-import { Bench } from './rate.ts';
+import { LIST_AGAIN_MS, LIST_MS, plainKind } from './lists.ts';
+import { Bench, Rate } from './rate.ts';
+import { Answers } from './answers.ts';
+import { sentence } from '../util/plain-text.ts';
 
 export interface PartnerOptions {
   readonly agent: string;
@@ -23,6 +26,8 @@ export interface PartnerOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
+/** Jobs that a partner may ask for in a second, and at once. */
+const JOBS = { perSecond: 50, burst: 2000 } as const;
 /** How many of the latest refusals are kept. */
 const MOST_REFUSALS = 20;
 
@@ -37,9 +42,11 @@ export interface NotedRefusal extends Refused {
 export class PartnerState {
   readonly name: string;
   readonly link: FlockLink;
+  readonly answers: Answers;
   readonly bench = new Bench();
   readonly balance: Balance;
   readonly patience = new Patience();
+  readonly #jobs = new Rate(JOBS.perSecond, JOBS.burst);
   partner: Partner;
   /** The partner's latest list, and when it came by the monotonic clock in milliseconds. */
   #list:
@@ -86,6 +93,14 @@ export class PartnerState {
       onFault: (message) => this.strike(message, options.log),
       onConfirmed: options.onConfirmed,
     });
+    this.answers = new Answers(this.link);
+  }
+
+  /** Whether it may ask for one more job; otherwise it is cut off. */
+  mayAsk(log: PartnerOptions['log']): boolean {
+    if (this.#jobs.take(1)) return true;
+    this.strike('it asks for too many jobs', log);
+    return false;
   }
 
   /** Its agent, once it has connected. */
@@ -100,7 +115,8 @@ export class PartnerState {
   }
 
   heard({ kinds, refusal }: Of<'list'>): void {
-    this.#list = { kinds, refusal, at: performance.now() };
+    const said = refusal && { clause: sentence(refusal.clause), message: sentence(refusal.message) };
+    this.#list = { kinds: kinds.map(plainKind), refusal: said, at: performance.now() };
   }
 
   /** When its list came, by the monotonic clock in milliseconds. */
@@ -140,7 +156,8 @@ export class PartnerState {
     this.link.send({ t: 'list', kinds: [...kinds], ...(refusal ? { refusal: { ...refusal } } : {}) });
   }
 
-  refused(by: 'us' | 'them', { clause, message }: Refused, now: number): void {
+  refused(by: 'us' | 'them', refused: Refused, now: number): void {
+    const { clause, message } = { clause: sentence(refused.clause), message: sentence(refused.message) };
     const known = this.#refusals.find((one) => one.by === by && one.clause === clause && one.message === message);
     const noted = { by, clause, message, at: now, times: (known?.times ?? 0) + 1 };
     this.#refusals = [noted, ...this.#refusals.filter((one) => one !== known)].slice(0, MOST_REFUSALS);
@@ -149,4 +166,9 @@ export class PartnerState {
   get refusals(): readonly NotedRefusal[] {
     return this.#refusals;
   }
+}
+
+/** Names a key without showing it. */
+export function fingerprint({ key }: Partner): string {
+  return createHash('sha256').update(`${key.id} ${key.key}`).digest('hex').slice(0, 32);
 }

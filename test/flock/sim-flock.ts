@@ -137,6 +137,7 @@ export class SimPool {
           throw new Error(message);
         },
         refused: () => undefined,
+        mostResult: () => 1e9,
       },
       recoverBorrowed([]),
     );

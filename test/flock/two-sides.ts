@@ -122,6 +122,7 @@ export class TwoSides {
           return this.isUp;
         },
         changed: () => undefined,
+        mostResult: () => 1000,
         fault: (_, message) => void this.faults.push(message),
         refused: (_, clause) => void this.refusals.push(clause),
         clock: () => this.clock,
