@@ -167,7 +167,6 @@ describe('whatever a partner says of jobs that it was given', () => {
       offset: fc.nat(3000),
     }),
   );
-  type Said = Parameters<Borrower['hear']>[1];
 
   it('a job ends once, only after it was committed, and no more output comes than agreed', () => {
     fc.assert(
@@ -196,7 +195,7 @@ describe('whatever a partner says of jobs that it was given', () => {
         borrower.start('p', 'w', { ...start, key: 'theirs.1.0.1' });
         borrower.start('q', 'v', { ...start, key: 'other.1.0.1' });
         borrower.order({ t: 'follow', key: 'theirs.1.0.1', stdout: 0, stderr: 0 });
-        for (const [message, length] of messages) borrower.hear('p', message as Said, Buffer.alloc(length));
+        for (const [message, length] of messages) borrower.hear('p', message, Buffer.alloc(length));
         const of = (t: FromWorker['t'], key: string) =>
           said.filter((one) => one.t === t && 'key' in one && one.key === key).length;
         expect(of('ended', 'theirs.1.0.1') + of('gone', 'theirs.1.0.1')).toBeLessThanOrEqual(1);

@@ -54,12 +54,9 @@ export function enterView(view: View): readonly string[] {
   const wanted = new Set([...view.hidden, services].filter((path) => path !== '/' && exists(path)));
   const covered = [...wanted, ...PUBLIC, MEMORY_FILES];
   const hidden = [...wanted].filter((path) => !PUBLIC.includes(path) && !covered.some((above) => isBelow(path, above)));
-  return [
-    ...['/bin/sh', '-c', ENTER, 'sh', attempt, work, mount, mkdir, proc],
-    exists(MEMORY_FILES) ? `${Math.max(1, Math.floor(memoryMb / 2))}m` : '',
-    ...[...hidden, '--'],
-    ...[...PUBLIC.filter(exists), '--'],
-  ];
+  const shm = exists(MEMORY_FILES) ? `${Math.max(1, Math.floor(memoryMb / 2))}m` : '';
+  const words = ['/bin/sh', '-c', ENTER, 'sh', attempt, work, mount, mkdir, proc, shm];
+  return [...words, ...hidden, '--', ...PUBLIC.filter(exists), '--'];
 }
 
 function isBelow(path: string, above: string): boolean {

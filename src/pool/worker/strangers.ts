@@ -129,7 +129,9 @@ export class Strangers {
       enter: [this.#found('unshare'), ...apart, '--', ...view],
       waiter: waiterDirIn(dir.path),
       become: [
-        ...[this.#found('prlimit'), `--nproc=${MOST_PROCESSES}`, '--'],
+        this.#found('prlimit'),
+        `--nproc=${MOST_PROCESSES}`,
+        '--',
         this.#found('setpriv'),
         `--reuid=${ownUid}`,
         `--regid=${ownGid}`,
