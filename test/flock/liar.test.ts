@@ -170,7 +170,7 @@ describe('whatever a partner says of jobs that it was given', () => {
 
   it('a job ends once, only after it was committed, and no more output comes than agreed', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(say, fc.nat(2000)), { maxLength: 40 }), (messages) => {
+      fc.property(fc.boolean(), fc.array(fc.tuple(say, fc.nat(2000)), { maxLength: 40 }), (streams, messages) => {
         const told: FlockMessage[] = [];
         const said: FromWorker[] = [];
         let bytes = 0;
@@ -195,6 +195,15 @@ describe('whatever a partner says of jobs that it was given', () => {
         borrower.start('p', 'w', { ...start, key: 'theirs.1.0.1' });
         borrower.start('q', 'v', { ...start, key: 'other.1.0.1' });
         borrower.order({ t: 'follow', key: 'theirs.1.0.1', stdout: 0, stderr: 0 });
+        if (streams) {
+          borrower.hear('p', { t: 'prepared', key: 'theirs.1.0.1', round: 1 }, Buffer.alloc(0));
+          for (const offset of [0, 600, 1200, 1800])
+            borrower.hear(
+              'p',
+              { t: 'chunk', key: 'theirs.1.0.1', round: 1, stream: 'stdout', offset },
+              Buffer.alloc(600),
+            );
+        }
         for (const [message, length] of messages) borrower.hear('p', message, Buffer.alloc(length));
         const of = (t: FromWorker['t'], key: string) =>
           said.filter((one) => one.t === t && 'key' in one && one.key === key).length;
