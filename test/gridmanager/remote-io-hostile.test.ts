@@ -1,4 +1,5 @@
 import {
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,6 +22,9 @@ import { SLOW } from '../slow.ts';
 const PATHS = SLOW ? 1_000_000 : 15_000;
 const EACCES = -13;
 
+/** Links of the kernel that lead where their text does not say. */
+const MAGIC: Readonly<Record<string, string>> = { fd: '/proc/self/fd', task: '/proc/thread-self', dev: '/dev/fd' };
+
 let dir = '';
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'remote-'));
@@ -32,6 +36,8 @@ beforeEach(() => {
   for (const secret of ['outside/file', 'outside/in/file', 'root/state/token', 'root/.ssh/id'])
     writeFileSync(join(dir, secret), 'SECRET');
   writeFileSync(join(dir, 'root/proxy'), '-----BEGIN RSA PRIVATE KEY-----\nSECRET\n');
+  linkSync(join(dir, 'root/proxy'), join(dir, 'root/hard'));
+  for (const [name, target] of Object.entries(MAGIC)) symlinkSync(target, join(dir, 'root', name));
   writeFileSync(join(dir, 'root/a/b/file'), 'inside');
   writeFileSync(join(dir, 'read/file'), 'to read');
 });
@@ -93,6 +99,11 @@ it(
       '.ssh',
       'id',
       'proxy',
+      'hard',
+      'cwd',
+      ...Object.keys(MAGIC),
+      // Descriptors of the process that answers: it has directories open.
+      ...Array.from({ length: 12 }, (_, i) => String(20 + i)),
     ];
     const odd = ['a\nb', '$(id)', 'ä', "'", '\\', '..\0', 'x'.repeat(300), '~', '...', '. .', 'root', 'read'];
     const pick = <T>(list: readonly T[]): T => list[Math.floor(Math.random() * list.length)] as T;
@@ -106,6 +117,8 @@ it(
       join(dir, 'outside'),
       '/proc/self/root',
       '/proc/self/cwd',
+      '/proc/self/fd',
+      '/dev/fd',
     ];
     const path = () => {
       const parts = Array.from({ length: 1 + Math.floor(Math.random() * 6) }, () =>

@@ -60,11 +60,18 @@ export class RemoteHome {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  start(command: readonly string[], more: { readonly env?: NodeJS.ProcessEnv; readonly uid?: number } = {}) {
+  /** `room`: how many megabytes of large files are kept. */
+  start(
+    command: readonly string[],
+    more: { readonly env?: NodeJS.ProcessEnv; readonly uid?: number; readonly room?: number } = {},
+  ) {
     const cache = join(this.work, `cache${Math.random()}`);
-    const words = ['run', '--config', join(this.work, '.config'), '--cache', cache, '--', ...command];
+    const room = more.room === undefined ? [] : ['--room', String(more.room)];
+    const words = ['run', '--config', join(this.work, '.config'), '--cache', cache, ...room, '--', ...command];
     const child = spawn(this.program, words, {
       cwd: this.work,
+      // With a socket as standard input, bash would read the user's .bashrc.
+      stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, D: this.home, ...more.env },
       ...(more.uid === undefined ? {} : { uid: more.uid, gid: more.uid }),
     });
@@ -79,7 +86,7 @@ export class RemoteHome {
         resolve({ code, signal, out, err });
       }),
     );
-    return { child, ended, out: () => out };
+    return { child, ended, cache, out: () => out };
   }
 
   run(command: readonly string[], more: Parameters<RemoteHome['start']>[1] = {}): Promise<Ended> {

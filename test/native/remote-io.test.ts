@@ -56,6 +56,19 @@ describe.skipIf(!existsSync(REMOTE_IO))('gryphus-remote-io', () => {
     expect(existsSync(at('a/b'))).toBe(false);
   });
 
+  it('keeps the order of times, by which make works', async () => {
+    const said = await ok(
+      `cd $D; for i in 1 2 3; do date >a$i; cp -p a$i b$i; [ a$i -nt b$i ] && echo a$i is newer; touch c$i; [ b$i -nt c$i ] && echo c$i is older
+       done; touch -d '2001-01-01 00:00:00.999999999' d; stat -c %y d; true`,
+    );
+    expect(said).toMatch(/^2001-01-01 00:00:01\.0{9} .*\n$/);
+    for (const i of [1, 2, 3]) {
+      const [a = 0n, b = 0n] = [`a${i}`, `b${i}`].map((name) => statSync(at(name), { bigint: true }).mtimeNs);
+      expect(Number(b - a)).toBeGreaterThanOrEqual(0);
+      expect(Number(b - a)).toBeLessThan(2000);
+    }
+  });
+
   it('gives a process that changes its directory a child that stays in the old one', async () => {
     mkdirSync(at('x'));
     mkdirSync(at('y'));

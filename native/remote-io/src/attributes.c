@@ -16,8 +16,9 @@
 
 // How long what home said is believed; milliseconds.
 #define BELIEVED 1000
-// After so many questions about names of one directory within that time, all its names are asked for.
+// All names of a directory are asked for if it was asked for so many within that time, and for more than a few of those that it has.
 #define MANY 4
+#define FEW(names) ((names) / 256)
 // A directory with more names is not asked for as a whole to know of one.
 #define MOST_NAMES 20000
 #define BUCKETS 65536
@@ -29,7 +30,8 @@ struct known {
   int error, followed_error;  // 0, or an errno below 0
   struct stat status, followed;
   int64_t asked_since;
-  unsigned asked;
+  unsigned asked, asked_before;
+  size_t names;  // when it was listed last
   bool huge;
   struct known *next;
 };
@@ -88,7 +90,6 @@ static int fetch_names(const char *path, uint8_t **all, size_t *length, size_t *
   *all = NULL;
   *length = *count = 0;
   char *after = copied("");
-  int64_t started = now();
   for (;;) {
     struct answer answer = ask(&(struct request){.call = HOME_LIST, .words = {path, after}});
     free(after);
@@ -109,7 +110,6 @@ static int fetch_names(const char *path, uint8_t **all, size_t *length, size_t *
       at += 2 + name + STATUS_BYTES;
       *count += 1;
     }
-    learn_names(path, *all + *length, answer.length, started);
     *length += answer.length;
     free(answer.bytes);
     // The result says whether there are more.
@@ -117,21 +117,31 @@ static int fetch_names(const char *path, uint8_t **all, size_t *length, size_t *
   }
   bool whole = *count <= most;
   free(after);
+  // All at once: what is not known then is not there.
+  int64_t came = now();
+  learn_names(path, *all, *length, came);
   pthread_mutex_lock(&lock);
   struct known *directory = known(path);
   directory->huge = !whole;
-  if (whole) directory->listed_until = started + BELIEVED;
+  directory->names = *count;
+  if (whole) directory->listed_until = came + BELIEVED;
   pthread_mutex_unlock(&lock);
   return 0;
 }
 
-// Whether it is better to ask for all names of the directory.
-static bool asks_often(struct known *directory, int64_t time) {
+static void count_question(struct known *directory, int64_t time) {
   if (time - directory->asked_since > BELIEVED) {
+    directory->asked_before = time - directory->asked_since > 2 * BELIEVED ? 0 : directory->asked;
     directory->asked_since = time;
     directory->asked = 0;
   }
-  return ++directory->asked > MANY && !directory->huge;
+  directory->asked++;
+}
+
+// Whether it is better to ask for all names of the directory.
+static bool asks_often(const struct known *directory) {
+  unsigned asked = directory->asked > directory->asked_before ? directory->asked : directory->asked_before;
+  return asked > MANY + FEW(directory->names) && !directory->huge;
 }
 
 static int ask_status(const char *path, bool follow, struct stat *status) {
@@ -141,57 +151,87 @@ static int ask_status(const char *path, bool follow, struct stat *status) {
   return error;
 }
 
+// What is believed; -EAGAIN if nothing is. The lock must be held.
+static int believed_of_name(const char *path, struct known *directory, struct stat *status, int64_t time) {
+  struct known *one = known(path);
+  if (believed(one->until, time)) {
+    *status = one->status;
+    return one->error;
+  }
+  return directory && believed(directory->listed_until, time) ? -ENOENT : -EAGAIN;
+}
+
 static int attributes_of_name(const char *path, struct stat *status) {
   if (strlen(strrchr(path, '/') + 1) > NAME_MAX) return -ENAMETOOLONG;
   char *parent = parent_of(path);
+  bool inside = is_home(parent);
   for (int turn = 0;; turn++) {
     int64_t time = now();
     pthread_mutex_lock(&lock);
-    struct known *one = known(path), *directory = known(parent);
-    int error = one->error;
-    if (believed(one->until, time)) {
-      *status = one->status;
-    } else if (is_home(parent) && believed(directory->listed_until, time)) {
-      error = -ENOENT;
-    } else if (turn == 0 && is_home(parent) && asks_often(directory, time)) {
-      pthread_mutex_unlock(&lock);
-      uint8_t *all;
+    struct known *directory = inside ? known(parent) : NULL;
+    if (directory && turn == 0) count_question(directory, time);
+    int error = believed_of_name(path, directory, status, time);
+    bool all = error == -EAGAIN && turn == 0 && directory && asks_often(directory);
+    pthread_mutex_unlock(&lock);
+    if (all) {
+      uint8_t *names;
       size_t length, count;
       // If the directory cannot be listed, the name is asked for.
-      if (fetch_names(parent, &all, &length, &count, MOST_NAMES) == 0) free(all);
+      if (fetch_names(parent, &names, &length, &count, MOST_NAMES) == 0) free(names);
       continue;
-    } else {
-      pthread_mutex_unlock(&lock);
+    }
+    if (error == -EAGAIN) {
       error = ask_status(path, false, status);
       pthread_mutex_lock(&lock);
       learn(known(path), error ? NULL : status, error, time);
+      pthread_mutex_unlock(&lock);
     }
-    pthread_mutex_unlock(&lock);
     free(parent);
     return error;
   }
 }
 
-int attributes(const char *path, bool follow, struct stat *status) {
-  int error = attributes_of_name(path, status);
-  if (error || !follow || !S_ISLNK(status->st_mode)) return error;
-  int64_t time = now();
+// What is believed of a link's target; -EAGAIN if nothing is.
+static int believed_target(const char *path, struct stat *status) {
+  int error = -EAGAIN;
   pthread_mutex_lock(&lock);
   struct known *one = known(path);
-  bool good = believed(one->followed_until, time);
-  if (good) {
+  if (believed(one->followed_until, now())) {
     *status = one->followed;
     error = one->followed_error;
   }
   pthread_mutex_unlock(&lock);
-  if (good) return error;
+  return error;
+}
+
+int attributes(const char *path, bool follow, struct stat *status) {
+  int error = attributes_of_name(path, status);
+  if (error || !follow || !S_ISLNK(status->st_mode)) return error;
+  error = believed_target(path, status);
+  if (error != -EAGAIN) return error;
+  int64_t time = now();
   error = ask_status(path, true, status);
   pthread_mutex_lock(&lock);
+  struct known *one = known(path);
   one->followed_error = error;
   one->followed = *status;
   one->followed_until = time + BELIEVED;
   pthread_mutex_unlock(&lock);
   return error;
+}
+
+int believed_attributes(const char *path, bool follow, struct stat *status) {
+  if (strlen(strrchr(path, '/') + 1) > NAME_MAX) return -ENAMETOOLONG;
+  char *parent = parent_of(path);
+  int64_t time = now();
+  pthread_mutex_lock(&lock);
+  struct known *directory = is_home(parent) ? known(parent) : NULL;
+  int error = believed_of_name(path, directory, status, time);
+  // Whoever has to ask counts it himself.
+  if (directory && error != -EAGAIN) count_question(directory, time);
+  pthread_mutex_unlock(&lock);
+  free(parent);
+  return error || !follow || !S_ISLNK(status->st_mode) ? error : believed_target(path, status);
 }
 
 void note_status(const char *path, const struct stat *status) {

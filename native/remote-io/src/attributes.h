@@ -8,6 +8,8 @@
 
 // 0, or an errno below 0. `follow`: through a link at the end of the path.
 int attributes(const char *path, bool follow, struct stat *status);
+// The same from what is known already; -EAGAIN if home has to be asked.
+int believed_attributes(const char *path, bool follow, struct stat *status);
 // Home has just told what a file is.
 void note_status(const char *path, const struct stat *status);
 // It is not there any more.

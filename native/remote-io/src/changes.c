@@ -12,6 +12,7 @@
 #include "attributes.h"
 #include "calls.h"
 #include "content.h"
+#include "parts.h"
 #include "say.h"
 #include "target.h"
 #include "wire.h"
@@ -34,6 +35,18 @@ static struct object *written_back(const char *path, struct object *object, int 
   return object;
 }
 
+// A file that is about to lose its name is brought whole, if somebody reads it.
+static int keep_content(const char *path) {
+  struct stat status;
+  if (!has_parts() || attributes(path, false, &status)) return 0;
+  struct object *object = known_object(&status);
+  if (!object || !parts_of(object) || !in_use(object)) return 0;
+  pthread_mutex_lock(&object->lock);
+  int error = make_ordinary(object);
+  pthread_mutex_unlock(&object->lock);
+  return error;
+}
+
 int64_t change_at_home(const char *path, const char *second, int call, const int64_t numbers[4]) {
   struct request request = {.call = call, .words = {path, second}};
   if (numbers) memcpy(request.numbers, numbers, sizeof request.numbers);
@@ -47,7 +60,10 @@ int64_t change_at_home(const char *path, const char *second, int call, const int
       bool same = status.st_size == object->status.st_size &&
                   (call == HOME_UTIMENS || (status.st_mtim.tv_sec == object->status.st_mtim.tv_sec &&
                                             status.st_mtim.tv_nsec == object->status.st_mtim.tv_nsec));
+      struct parts *parts = parts_of(object);
       if (same || object->written) object->status = status;
+      if (parts && same) note_parts(parts, &status);
+      else if (parts) renew_parts(parts, &status);
       pthread_mutex_unlock(&object->lock);
     }
     note_status(path, &status);
@@ -64,6 +80,7 @@ struct outcome do_unlink(const struct call *call, const struct operand *one, con
   directory = directory || call->number == SYS_rmdir;
 #endif
   written_back(one->path, NULL, &error);
+  if (!directory && (error = keep_content(one->path))) return value(error);
   int64_t result = ask_result(&(struct request){.call = directory ? HOME_RMDIR : HOME_UNLINK, .words = {one->path}});
   if (result >= 0) {
     objects_removed(one->path);
@@ -87,6 +104,7 @@ struct outcome do_rename(const struct call *call, const struct operand *one, con
   int error;
   struct stat status;
   written_back(one->path, NULL, &error);
+  if (!error) error = keep_content(two->path);
   if (error) return value(error);
   bool file = attributes(one->path, false, &status) == 0 && !S_ISDIR(status.st_mode);
   int64_t result = ask_result(

@@ -13,6 +13,7 @@
 
 #include "attributes.h"
 #include "fetch.h"
+#include "parts.h"
 #include "say.h"
 #include "wire.h"
 
@@ -22,7 +23,55 @@ bool same_content(const struct stat *a, const struct stat *b) {
   return a->st_size == b->st_size && same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
 }
 
+// If all parts have come, it is as if it had been brought whole.
+static void join_parts(struct object *object) {
+  if (!object->parts || parts_of(object)) return;
+  object->status = state_of_parts(object->parts);
+  object->whole = true;
+  object->parts = NULL;
+}
+
+static int bring_parts_missing(struct object *object) {
+  struct parts *parts = parts_of(object);
+  int error = parts ? bring_missing(parts) : 0;
+  join_parts(object);
+  return error;
+}
+
+// Whether parts are here, now of the content that `status` says.
+static bool brought_up(struct object *object, const struct stat *status) {
+  join_parts(object);
+  struct parts *parts = parts_of(object);
+  if (!parts) return false;
+  struct stat known = state_of_parts(parts);
+  if (!same_content(&known, status)) renew_parts(parts, status);
+  object->status = *status;
+  return true;
+}
+
+int bring_parts(struct object *object, const struct stat *status) {
+  if (!brought_up(object, status)) {
+    if (object->here && object->whole && same_content(&object->status, status)) return 0;
+    int fd = fresh_file(object);
+    if (fd < 0) return -errno;
+    int error = ftruncate(fd, status->st_size) ? -errno : 0;
+    close(fd);
+    object->whole = false;
+    object->status = *status;
+    if (error) return error;
+    make_parts(object, status);
+    drop_old();
+  }
+  // Home says whether it may be read.
+  struct parts *parts = parts_of(object);
+  int error = parts ? hold_range(parts, 0, 1, true) : 0;
+  if (parts && !error) release_range(parts, 0, 1);
+  join_parts(object);
+  return error;
+}
+
 int bring(struct object *object, const struct stat *status) {
+  if (brought_up(object, status)) return bring_parts_missing(object);
   if (object->here && object->whole && (object->written || same_content(&object->status, status))) return 0;
   if (object->written) {
     // Only its end is here. What is before it is brought into the hole.
@@ -70,7 +119,37 @@ static int keep_base(struct object *object) {
   return 0;
 }
 
+int make_ordinary(struct object *object) {
+  int error = bring_parts_missing(object);
+  if (error || !object->untouched) return error;
+  error = keep_base(object);
+  if (!error) object->untouched = false;
+  return error;
+}
+
+void mark_untouched(struct object *object) {
+  object->appending = false;
+  object->sent = object->status.st_size;
+  object->error = 0;
+  object->untouched = true;
+  mark_written(object);
+}
+
+// Nothing was written of it yet, and now it is empty.
+static int make_empty(struct object *object, const struct stat *status) {
+  if (object->parts) renew_parts(object->parts, status);
+  join_parts(object);
+  object->base = nameless_file();
+  if (object->base < 0) return -errno;
+  object->untouched = false;
+  return 0;
+}
+
 int prepare_writing(struct object *object, const struct stat *status, bool empty, bool append, bool blind) {
+  if (object->untouched) {
+    int error = empty ? make_empty(object, status) : make_ordinary(object);
+    if (error) return error;
+  }
   if (object->written && empty) {
     // It is emptied under those that have it open.
     int fd = reopen(object, O_WRONLY);
@@ -199,7 +278,7 @@ int write_back(struct object *object) {
   object->closed = false;
   bool last = !has_writers(object);
   int error = 0;
-  if (!object->gone) {
+  if (!object->gone && !object->untouched) {
     struct stat here;
     int fd = reopen(object, O_RDONLY);
     if (fd < 0) return -errno;
@@ -215,6 +294,7 @@ int write_back(struct object *object) {
   object->error = error;
   if (last && (error == 0 || object->gone)) {
     unmark_written(object);
+    object->untouched = false;
     if (object->base >= 0) close(object->base);
     object->base = -1;
   }
@@ -222,7 +302,7 @@ int write_back(struct object *object) {
 }
 
 int shortened(struct object *object, off_t size) {
-  if (!object->here) return 0;
+  if (!object->here || object->untouched) return 0;
   int fd = reopen(object, O_WRONLY);
   int error = fd < 0 || ftruncate(fd, size) || (object->base >= 0 && ftruncate(object->base, size)) ? -errno : 0;
   if (fd >= 0) close(fd);
@@ -232,7 +312,7 @@ int shortened(struct object *object, off_t size) {
 
 void overlay(struct object *object, struct stat *status) {
   struct stat here;
-  int fd = object->written ? reopen(object, O_RDONLY) : -1;
+  int fd = object->written && !object->untouched ? reopen(object, O_RDONLY) : -1;
   if (fd < 0) return;
   if (fstat(fd, &here) == 0) {
     if (here.st_size != status->st_size) status->st_mtim = status->st_ctim = here.st_mtim;

@@ -11,6 +11,12 @@ bool same_content(const struct stat *a, const struct stat *b);
 
 // From now on the object's file has the content that `status` says.
 int bring(struct object *object, const struct stat *status);
+// The same of a large file, of which parts are brought when they are read.
+int bring_parts(struct object *object, const struct stat *status);
+// It has been opened to be read and written, but nobody has written.
+void mark_untouched(struct object *object);
+// All of it is brought, and, if it may be written, what home has is kept to compare with.
+int make_ordinary(struct object *object);
 // The object is going to be written. `empty`: it has just been made or emptied at home. `append`: all is written at its end;
 // `blind`: and it is not read.
 int prepare_writing(struct object *object, const struct stat *status, bool empty, bool append, bool blind);

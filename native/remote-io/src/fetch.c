@@ -27,7 +27,7 @@ static bool same(const struct stat *a, const struct stat *b) {
          a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static int store(int fd, const uint8_t *bytes, size_t length, off_t at) {
+int store(int fd, const uint8_t *bytes, size_t length, off_t at) {
   while (length > 0) {
     ssize_t put = pwrite(fd, bytes, length, at);
     if (put < 0) return -errno;

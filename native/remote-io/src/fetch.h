@@ -11,4 +11,7 @@ int fetch_whole(struct object *object, int fd, const struct stat *status);
 // What is before an offset.
 int fetch_part(struct object *object, int fd, off_t size);
 
+// Writes all of it at an offset.
+int store(int fd, const uint8_t *bytes, size_t length, off_t at);
+
 #endif

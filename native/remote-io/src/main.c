@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "end-as.h"
 #include "filter.h"
 #include "objects.h"
+#include "parts.h"
 #include "paths.h"
 #include "probe.h"
 #include "say.h"
@@ -22,8 +24,9 @@
 #include "wire.h"
 
 static const char USAGE[] =
-    "gryphus-remote-io run --config FILE --cache DIR PROGRAM [ARGUMENT]…\n"
-    "                  start a program whose calls about files at home are answered from there\n"
+    "gryphus-remote-io run --config FILE --cache DIR [--room MB] PROGRAM [ARGUMENT]…\n"
+    "                  start a program whose calls about files at home are answered from there;\n"
+    "                  of large files that are not brought whole, at most so many megabytes are kept\n"
     "gryphus-remote-io probe   try it on this machine\n";
 
 // The exit status of a program that succeeded, though not all that it wrote could be brought home (EX_IOERR).
@@ -42,7 +45,7 @@ static _Noreturn void start(char **words, int socket, const sigset_t *mask) {
     fprintf(stderr, "gryphus-remote-io: %s\n", why_no_filter(errno));
     _exit(CANNOT_START);
   }
-  send_descriptor(socket, listener);
+  hand_over(socket, listener);
   close(listener);
   close(socket);
   sigprocmask(SIG_SETMASK, mask, NULL);
@@ -51,8 +54,16 @@ static _Noreturn void start(char **words, int socket, const sigset_t *mask) {
   _exit(CANNOT_START);
 }
 
+// A quarter of what is free, within limits.
+static uint64_t room_for(const char *cache) {
+  struct statvfs space;
+  uint64_t least = 64 << 20, most = (uint64_t)4 << 30;
+  uint64_t quarter = statvfs(cache, &space) ? 0 : (uint64_t)space.f_bavail * space.f_frsize / 4;
+  return quarter < least ? least : quarter > most ? most : quarter;
+}
+
 static int run(char **words) {
-  const char *config = NULL, *cache = NULL;
+  const char *config = NULL, *cache = NULL, *room = NULL;
   for (; words[0] && strncmp(words[0], "--", 2) == 0; words += 2) {
     if (words[0][2] == 0) {
       words++;
@@ -61,6 +72,7 @@ static int run(char **words) {
     if (!words[1]) usage();
     if (strcmp(words[0], "--config") == 0) config = words[1];
     else if (strcmp(words[0], "--cache") == 0) cache = words[1];
+    else if (strcmp(words[0], "--room") == 0) room = words[1];
     else usage();
   }
   if (!words[0] || !config || !cache) usage();
@@ -70,6 +82,7 @@ static int run(char **words) {
   sigprocmask(SIG_BLOCK, &all, &before);
   if (mkdir(cache, 0700) && errno != EEXIST) fail_errno("%s", cache);
   open_cache(cache);
+  set_room(room ? strtoull(room, NULL, 10) << 20 : room_for(cache));
   open_wire(config);
   learn_roots();
   int pair[2], status;
@@ -78,7 +91,11 @@ static int run(char **words) {
   if (child < 0) fail_errno("no process can be started");
   if (child == 0) start(words, pair[1], &before);
   close(pair[1]);
-  int listener = receive_descriptor(pair[0]);
+  int listener = take_over(pair[0], child);
+  if (listener < 0 && errno != 0) {
+    kill(child, SIGKILL);
+    fail_errno("the program's calls cannot be seen");
+  }
   close(pair[0]);
   if (listener >= 0) supervise(listener);
   while (waitpid(child, &status, 0) < 0 && errno == EINTR);

@@ -94,13 +94,14 @@ struct object *directory_object(const char *path) {
   return found;
 }
 
-struct object *opened_object(pid_t tid, int fd) {
+struct object *opened_object(pid_t tid, int fd, uint64_t *number) {
   struct identity identity;
   if (files == 0 || fd < 0 || !identify(tid, fd, &identity)) return NULL;
   pthread_mutex_lock(&lock);
   struct local *one = by_local[bucket_of(identity.dev, identity.ino)];
   while (one && (one->identity.dev != identity.dev || one->identity.ino != identity.ino)) one = one->next;
   struct object *object = one ? one->object : NULL;
+  if (one && number) *number = one->number;
   pthread_mutex_unlock(&lock);
   return object;
 }
@@ -156,6 +157,14 @@ bool has_writers(const struct object *object) {
   if (!has) fcntl(fd, F_SETLEASE, F_UNLCK);
   close(fd);
   return has;
+}
+
+bool in_use(const struct object *object) {
+  int fd = reopen(object, O_RDONLY);
+  if (fd < 0) return false;
+  bool used = fcntl(fd, F_SETLEASE, F_WRLCK) != 0;
+  close(fd);
+  return used;
 }
 
 // A lease for writing is granted only if nobody else has it open at all.
@@ -220,6 +229,16 @@ void each_written(void (*work)(struct object *)) {
   // Objects are never freed.
   for (size_t i = count; i-- > 0;) work(all[i]);
   free(all);
+}
+
+void each_file(void (*work)(struct object *)) {
+  for (size_t i = 0; i < BUCKETS; i++) {
+    pthread_mutex_lock(&lock);
+    struct object *one = by_home[i];
+    pthread_mutex_unlock(&lock);
+    for (; one; one = one->next)
+      if (!one->directory) work(one);
+  }
 }
 
 // What lies behind `path` in a name below it; NULL if it is neither it nor below.

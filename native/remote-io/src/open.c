@@ -10,6 +10,7 @@
 #include "attributes.h"
 #include "calls.h"
 #include "content.h"
+#include "parts.h"
 #include "say.h"
 #include "target.h"
 #include "wire.h"
@@ -81,16 +82,29 @@ static struct outcome open_directory(const char *path, int flags) {
   return descriptor(fd, flags);
 }
 
-static struct outcome open_file(const char *path, const struct stat *status, int flags, bool empty) {
-  int way = flags & O_ACCMODE;
+// A large file that is not changed now is brought in parts. NULL: it is not one.
+static struct parts *open_parts(struct object *object, const struct stat *status, int flags, int *error) {
+  if (object->written && !object->untouched) return NULL;
+  *error = bring_parts(object, status);
+  struct parts *parts = *error ? NULL : parts_of(object);
+  if (parts && (flags & O_ACCMODE) == O_RDWR && !object->untouched) mark_untouched(object);
+  return parts;
+}
+
+static struct outcome open_file(const struct call *call, const char *path, const struct stat *status, int flags, bool empty) {
+  int way = flags & O_ACCMODE, error = 0;
   struct object *object = object_of(path, status);
   pthread_mutex_lock(&object->lock);
   bool writes = way != O_RDONLY;
-  int error = writes ? prepare_writing(object, status, empty, flags & O_APPEND, way == O_WRONLY) : bring(object, status);
+  bool large = status->st_size >= LARGE && !empty && way != O_WRONLY && !(flags & O_APPEND);
+  struct parts *parts = large && can_have_partial(call->tid) ? open_parts(object, status, flags, &error) : NULL;
+  if (!parts && !error)
+    error = writes ? prepare_writing(object, status, empty, flags & O_APPEND, way == O_WRONLY) : bring(object, status);
   int fd = error ? -1 : reopen(object, way | (flags & (O_APPEND | O_NONBLOCK)));
   // It was another when it was brought just now.
   if (!error && !object->written && !same_content(&object->status, status)) note_status(path, &object->status);
   struct outcome outcome = error ? value(error) : descriptor(fd, flags);
+  if (parts) outcome.partial = object;
   pthread_mutex_unlock(&object->lock);
   return outcome;
 }
@@ -108,6 +122,13 @@ struct outcome do_open(const struct call *call, const struct operand *one, const
   (void)two;
   int flags;
   mode_t mode;
+  if (one->object) {
+    // A new descriptor of a file in the cache: its number would not tell what it is.
+    pthread_mutex_lock(&one->object->lock);
+    int error = make_ordinary(one->object);
+    pthread_mutex_unlock(&one->object->lock);
+    return error ? value(error) : as_it_is();
+  }
   if (!flags_of(call, &flags, &mode)) return value(-EINVAL);
   if ((flags & O_TMPFILE) == O_TMPFILE) return value(-EOPNOTSUPP);
   // What was closed before is at home before somebody else sees it there.
@@ -128,7 +149,27 @@ struct outcome do_open(const struct call *call, const struct operand *one, const
   if (flags & O_DIRECTORY) return value(-ENOTDIR);
   if (S_ISLNK(status.st_mode)) return value(-ELOOP);
   if (!S_ISREG(status.st_mode)) return value(-EACCES);
-  return open_file(one->path, &status, flags & O_PATH ? O_RDONLY | (flags & O_CLOEXEC) : flags, made || flags & O_TRUNC);
+  return open_file(call, one->path, &status, flags & O_PATH ? O_RDONLY | (flags & O_CLOEXEC) : flags, made || flags & O_TRUNC);
+}
+
+bool open_now(const struct call *call, const struct operand *one, struct outcome *outcome) {
+  int flags;
+  mode_t mode;
+  struct stat status;
+  if (!one->path || one->object || has_written() || call->number == SYS_openat2 || !flags_of(call, &flags, &mode)) return false;
+  if (flags & (O_ACCMODE | O_CREAT | O_TRUNC | O_PATH | O_DIRECTORY | O_NOFOLLOW)) return false;
+  int error = believed_attributes(one->path, true, &status);
+  if (error) {
+    *outcome = value(error);
+    return error != -EAGAIN;
+  }
+  struct object *object = S_ISREG(status.st_mode) ? known_object(&status) : NULL;
+  if (!object || pthread_mutex_trylock(&object->lock)) return false;
+  bool good = object->here && object->whole && !object->parts && same_content(&object->status, &status) &&
+              strcmp(object->path, one->path) == 0;
+  if (good) *outcome = descriptor(reopen(object, flags & O_NONBLOCK), flags);
+  pthread_mutex_unlock(&object->lock);
+  return good;
 }
 
 // Whole records from the offset on, which moves behind them.

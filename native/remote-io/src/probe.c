@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +20,13 @@
 
 // A path that no machine has.
 static const char ASKED[] = "/gryphus/remote-io/probe";
+static const char HIDDEN[] = "processes may not look at those that they started (ptrace is forbidden here)";
 
 static _Noreturn void try_to_open(int socket) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   int listener = install_filter();
   if (listener < 0) _exit(errno);
-  send_descriptor(socket, listener);
+  hand_over(socket, listener);
   _exit(syscall(SYS_openat, AT_FDCWD, ASKED, O_RDONLY, 0) >= 0 ? 0 : EBADF);
 }
 
@@ -38,14 +41,14 @@ static const char *answer(int listener) {
       continue;
     }
     char *path = read_text((pid_t)notice.pid, notice.data.args[1]);
-    int taken = take_descriptor((pid_t)notice.pid, 2), null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     bool read = path && strcmp(path, ASKED) == 0;
     struct seccomp_notif_addfd add = {.id = notice.id, .srcfd = (uint32_t)null};
     int given = ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
     struct seccomp_notif_resp response = {.id = notice.id, .val = given, .error = given < 0 ? -EBADF : 0};
     ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &response);
     free(path);
-    if (!read || taken < 0) return "processes may not look at those that they started (ptrace is forbidden here)";
+    if (!read) return HIDDEN;
     return given < 0 ? "the kernel cannot give descriptors to a process that asks (Linux 5.9 or later can)" : NULL;
   }
 }
@@ -59,15 +62,18 @@ int probe(void) {
     try_to_open(pair[1]);
   }
   close(pair[1]);
-  int listener = child < 0 ? -1 : receive_descriptor(pair[0]);
+  int listener = child < 0 ? -1 : take_over(pair[0], child);
+  bool hidden = listener < 0 && errno != 0;
   const char *why = NULL;
+  if (hidden) kill(child, SIGKILL);
   if (listener >= 0) {
     why = answer(listener);
     // Whatever else it asks is refused.
     close(listener);
   }
   if (child > 0) waitpid(child, &status, 0);
-  if (listener < 0) why = child < 0 ? "no process can be started" : why_no_filter(WEXITSTATUS(status));
+  if (hidden) why = HIDDEN;
+  else if (listener < 0) why = child < 0 ? "no process can be started" : why_no_filter(WEXITSTATUS(status));
   else if (!why && (!WIFEXITED(status) || WEXITSTATUS(status) != 0)) why = "an answered call did not succeed";
   if (!why) return 0;
   fprintf(stderr, "gryphus-remote-io: %s\n", why);

@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "content.h"
 #include "cwd.h"
+#include "parts.h"
 #include "paths.h"
 #include "target.h"
 #include "wire.h"
@@ -21,7 +22,8 @@ static int status_of(const struct operand *one, bool follow, struct stat *status
   struct object *object = one->object;
   if (object && !object->directory) {
     pthread_mutex_lock(&object->lock);
-    *status = object->status;
+    struct parts *parts = parts_of(object);
+    *status = parts ? state_of_parts(parts) : object->status;
     overlay(object, status);
     pthread_mutex_unlock(&object->lock);
     return 0;
@@ -57,28 +59,54 @@ static struct statx extended(const struct stat *status) {
   };
 }
 
+// Where the answer goes, and whether a link at the end is followed.
+static uint64_t wanted(const struct call *call, bool *follow) {
+  *follow = true;
+#ifdef SYS_lstat
+  if (call->number == SYS_lstat) *follow = false;
+#endif
+  if (call->number == SYS_statx) *follow = !(call->args[2] & AT_SYMLINK_NOFOLLOW);
+  if (call->number == SYS_newfstatat) *follow = !(call->args[3] & AT_SYMLINK_NOFOLLOW);
+  return call->args[call->number == SYS_statx ? 4 : call->number == SYS_newfstatat ? 2 : 1];
+}
+
+// Home sets times to whole microseconds, so none that is seen is finer: a copy with its original's time is not older.
+static struct timespec in_microseconds(struct timespec time) {
+  time.tv_nsec = (time.tv_nsec + 999) / 1000 * 1000;
+  if (time.tv_nsec == 1000000000) return (struct timespec){.tv_sec = time.tv_sec + 1};
+  return time;
+}
+
+static struct outcome tell_status(const struct call *call, uint64_t to, const struct stat *status) {
+  struct stat told = *status;
+  told.st_atim = in_microseconds(status->st_atim);
+  told.st_mtim = in_microseconds(status->st_mtim);
+  told.st_ctim = in_microseconds(status->st_ctim);
+  if (call->number == SYS_statx) {
+    struct statx more = extended(&told);
+    return value(write_memory(call->tid, to, &more, sizeof more) ? 0 : -EFAULT);
+  }
+  return value(write_memory(call->tid, to, &told, sizeof told) ? 0 : -EFAULT);
+}
+
 struct outcome do_status(const struct call *call, const struct operand *one, const struct operand *two) {
   (void)two;
   struct stat status;
-  bool follow = true;
-  uint64_t to = call->args[1];
-  if (call->number == SYS_statx) {
-    follow = !(call->args[2] & AT_SYMLINK_NOFOLLOW);
-    to = call->args[4];
-  } else if (call->number == SYS_newfstatat) {
-    follow = !(call->args[3] & AT_SYMLINK_NOFOLLOW);
-    to = call->args[2];
-  }
-#ifdef SYS_lstat
-  if (call->number == SYS_lstat) follow = false;
-#endif
+  bool follow;
+  uint64_t to = wanted(call, &follow);
   int error = status_of(one, follow, &status);
-  if (error) return value(error);
-  if (call->number == SYS_statx) {
-    struct statx more = extended(&status);
-    return value(write_memory(call->tid, to, &more, sizeof more) ? 0 : -EFAULT);
-  }
-  return value(write_memory(call->tid, to, &status, sizeof status) ? 0 : -EFAULT);
+  return error ? value(error) : tell_status(call, to, &status);
+}
+
+bool status_now(const struct call *call, const struct operand *one, struct outcome *outcome) {
+  struct stat status;
+  bool follow;
+  if (one->object || has_written()) return false;
+  uint64_t to = wanted(call, &follow);
+  int error = believed_attributes(one->path, follow, &status);
+  if (error == -EAGAIN) return false;
+  *outcome = error ? value(error) : tell_status(call, to, &status);
+  return true;
 }
 
 struct outcome do_access(const struct call *call, const struct operand *one, const struct operand *two) {

@@ -1,9 +1,11 @@
 #include "supervise.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,9 +13,14 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "content.h"
 #include "cwd.h"
 #include "say.h"
 
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, uint64_t)
+#endif
 #ifndef SECCOMP_ADDFD_FLAG_SEND
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
@@ -37,30 +44,61 @@ static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct work *first, **last = &first;
 static unsigned idle, threads;
 
+// A free number for a descriptor of a file with missing parts; -1 if there is none.
+static int free_number(pid_t tid) {
+  char path[64];
+  for (int fd = END_PARTIAL - 1; fd >= FIRST_PARTIAL; fd--) {
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", tid, fd);
+    if (faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW)) return errno == ENOENT ? fd : -1;
+  }
+  return -1;
+}
+
+// Gives a process a descriptor, and answers its call with it; an errno below 0.
+static int give(const struct call *call, const struct outcome *outcome, int number) {
+  struct seccomp_notif_addfd one = {
+      .id = call->id,
+      .srcfd = (uint32_t)outcome->value,
+      .flags = SECCOMP_ADDFD_FLAG_SEND | (number < 0 ? 0 : SECCOMP_ADDFD_FLAG_SETFD),
+      .newfd = number < 0 ? 0 : (uint32_t)number,
+      .newfd_flags = outcome->close_on_exec ? O_CLOEXEC : 0,
+  };
+  int given = ioctl(calls, SECCOMP_IOCTL_NOTIF_ADDFD, &one);
+  if (given >= 0) return 0;
+  if (errno != EINVAL) return -errno;
+  // Linux 5.14 does both at once.
+  one.flags &= ~SECCOMP_ADDFD_FLAG_SEND;
+  given = ioctl(calls, SECCOMP_IOCTL_NOTIF_ADDFD, &one);
+  if (given < 0) return -errno;
+  struct seccomp_notif_resp response = {.id = call->id, .val = given};
+  ioctl(calls, SECCOMP_IOCTL_NOTIF_SEND, &response);
+  return 0;
+}
+
+static int give_partial(const struct call *call, const struct outcome *outcome) {
+  // One after another, so that no number is given twice.
+  static pthread_mutex_t numbers = PTHREAD_MUTEX_INITIALIZER;
+  pthread_mutex_lock(&numbers);
+  int number = free_number(call->tid), error = number < 0 ? -EMFILE : give(call, outcome, number);
+  pthread_mutex_unlock(&numbers);
+  if (!error || error == -ENOENT) return error;
+  // Under another number its reads would not be seen.
+  struct object *object = outcome->partial;
+  pthread_mutex_lock(&object->lock);
+  error = make_ordinary(object);
+  pthread_mutex_unlock(&object->lock);
+  return error ? error : give(call, outcome, -1);
+}
+
 static void respond(const struct call *call, struct outcome outcome) {
   struct seccomp_notif_resp response = {.id = call->id};
-  if (outcome.kind == AS_IT_IS) {
-    response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
-  } else if (outcome.kind == DESCRIPTOR) {
-    struct seccomp_notif_addfd add = {
-        .id = call->id,
-        .srcfd = (uint32_t)outcome.value,
-        .flags = SECCOMP_ADDFD_FLAG_SEND,
-        .newfd_flags = outcome.close_on_exec ? 02000000 : 0,
-    };
-    int given = ioctl(calls, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-    int error = errno;
-    bool sent = given >= 0;
-    if (given < 0 && error == EINVAL) {
-      // Linux 5.14 does both at once.
-      add.flags = 0;
-      given = ioctl(calls, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-      error = errno;
-    }
+  if (outcome.kind == DESCRIPTOR) {
+    int error = outcome.partial ? give_partial(call, &outcome) : give(call, &outcome, -1);
     close((int)outcome.value);
-    if (sent) return;
-    if (given < 0) response.error = -error;
-    else response.val = given;
+    if (!error) return;
+    response.error = error;
+  } else if (outcome.kind == AS_IT_IS) {
+    response.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
   } else if (outcome.value < 0) {
     response.error = (int)outcome.value;
   } else {
@@ -119,17 +157,33 @@ static bool is_free(const struct call *call, const struct looked_at *how) {
   if (!how) return true;
   if (call->number == SYS_close) return !has_written();
   if (call->number == SYS_getcwd) return !has_cwds();
+  if (how->answer == do_send) return !has_objects() || !carries_descriptors(call);
   return how->path < 0 && call->number != SYS_fchdir && !has_objects();
+}
+
+// A change of threads would take longer than the answer.
+static bool answered_now(const struct call *call, const struct looked_at *how, const struct operand *one, struct outcome *outcome) {
+  answering_now *answer = how->answer == do_read     ? read_now
+                          : how->answer == do_open   ? open_now
+                          : how->answer == do_status ? status_now
+                                                     : NULL;
+  return answer && answer(call, one, outcome);
 }
 
 static void take(const struct call *call) {
   const struct looked_at *how =
       call->number >= 0 && call->number < NUMBERS ? by_number[call->number] : NULL;
   if (is_free(call, how)) return respond(call, as_it_is());
-  struct work work = {.call = *call, .how = how};
   if (call->number == SYS_getcwd) return respond(call, do_getcwd(call, NULL, NULL));
+  struct work work = {.call = *call, .how = how};
   enum whose whose = operands_of(call, how, &work.one, &work.two);
-  if (whose == HOMES) {
+  bool named = how->path >= 0 || how->directory >= 0;
+  struct outcome outcome;
+  if (whose == HOMES && answered_now(call, how, &work.one, &outcome)) {
+    free_operands(&work.one, &work.two);
+    return respond(call, outcome);
+  }
+  if (whose == HOMES || !named) {
     struct work *kept = allocate(sizeof *kept);
     *kept = work;
     return queue(kept);
@@ -159,6 +213,8 @@ static void *receive(void *nothing) {
 
 void supervise(int listener) {
   calls = listener;
+  // A call is answered on the processor on which it was made (Linux 6.6); without that it only takes longer.
+  ioctl(listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
   for (size_t i = 0; i < LOOKED_AT_COUNT; i++) by_number[LOOKED_AT[i].number] = &LOOKED_AT[i];
   pthread_t thread;
   if (pthread_create(&thread, NULL, receive, NULL)) fail("no thread can be started");

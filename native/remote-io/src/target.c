@@ -89,13 +89,17 @@ mode_t umask_of(pid_t tid) {
 }
 
 int take_descriptor(pid_t tid, int fd) {
-  struct process process;
-  if (!process_of(tid, &process)) {
-    errno = ESRCH;
-    return -1;
+  int handle = syscall(SYS_pidfd_open, tid, 0);
+  if (handle < 0) {
+    // It is a thread.
+    struct process process;
+    if (!process_of(tid, &process)) {
+      errno = ESRCH;
+      return -1;
+    }
+    handle = syscall(SYS_pidfd_open, process.tgid, 0);
+    if (handle < 0) return -1;
   }
-  int handle = syscall(SYS_pidfd_open, process.tgid, 0);
-  if (handle < 0) return -1;
   int taken = syscall(SYS_pidfd_getfd, handle, fd, 0);
   int error = errno;
   close(handle);
