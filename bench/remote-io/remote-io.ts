@@ -9,7 +9,8 @@ import { GlideinAgent } from '../../test/glidein/ground.ts';
 const PROGRAM = `
 import os, sys, time
 from concurrent.futures import ThreadPoolExecutor
-d, rounds, files = os.environ['GRYPHUS_SUBMIT_DIR'], int(sys.argv[1]), int(sys.argv[2])
+d = os.environ['GRYPHUS_SUBMIT_DIR']
+rounds, files, opens = map(int, sys.argv[1:])
 for r in range(rounds):
     began = time.time()
     with open(f'{d}/big{r}', 'rb', buffering=0) as f:
@@ -25,8 +26,8 @@ with ThreadPoolExecutor(8) as pool: list(pool.map(lambda name: os.close(os.open(
 print('brought', files, time.time() - began)
 for r in range(rounds):
     began = time.time()
-    for name in names: os.close(os.open(name, os.O_RDONLY))
-    print('opened', files, time.time() - began)
+    for i in range(opens): os.close(os.open(names[i % files], os.O_RDONLY))
+    print('opened', opens, time.time() - began)
 `;
 
 export async function main(args: readonly string[]): Promise<void> {
@@ -35,10 +36,11 @@ export async function main(args: readonly string[]): Promise<void> {
     options: {
       mb: { type: 'string', default: '1024' },
       files: { type: 'string', default: '10000' },
+      opens: { type: 'string', default: '10000' },
       rounds: { type: 'string', default: '3' },
     },
   });
-  const [mb = 0, files = 0, rounds = 1] = [values.mb, values.files, values.rounds].map(Number);
+  const [mb = 0, files = 0, opens = 0, rounds = 1] = [values.mb, values.files, values.opens, values.rounds].map(Number);
   const agent = new GlideinAgent();
   agent.configure();
   const target = await startTarget('fork, ssh', agent);
@@ -58,7 +60,7 @@ export async function main(args: readonly string[]): Promise<void> {
     await agent.ok('glidein', 'start', '--site', 'there', '-n', '1', '--walltime', '3000s', '--cores', '1');
     await agent.untilHome();
     const cluster = await agent.submit(
-      `executable = /usr/bin/python3\ntransfer_executable = false\narguments = read.py ${rounds} ${files}\ntransfer_input_files = read.py\n` +
+      `executable = /usr/bin/python3\ntransfer_executable = false\narguments = read.py ${rounds} ${files} ${opens}\ntransfer_input_files = read.py\n` +
         `want_remote_io = true\nrequest_disk = 10M\noutput = o\nerror = e\nqueue\n`,
     );
     await agent.ok('wait', '--timeout', '1500', String(cluster));
@@ -71,12 +73,12 @@ export async function main(args: readonly string[]): Promise<void> {
     });
     const said = (word: string) =>
       [...agent.read('o').matchAll(new RegExp(`^${word} \\d+ (.*)$`, 'gm'))].map(([, text]) => Number(text));
-    const [ours, theirs, opens, first] = [said('read'), scp, said('opened'), said('brought')].map(median);
+    const [ours, theirs, opened, first] = [said('read'), scp, said('opened'), said('brought')].map(median);
     console.log(
       `| ${mb} MB read at a pilot over ssh | ${ours?.toFixed(1)} s | scp ${theirs?.toFixed(1)} s | ${((theirs ?? 0) / (ours ?? 1)).toFixed(2)} |`,
     );
     console.log(
-      `| ${files} opens of files that are there | ${opens?.toFixed(2)} s | when they are brought ${first?.toFixed(1)} s |`,
+      `| ${opens} opens of ${files} files that are there | ${opened?.toFixed(2)} s | when they are brought ${first?.toFixed(1)} s |`,
     );
     console.log(JSON.stringify({ read: said('read'), scp, opened: said('opened'), err: agent.read('e') }));
   } finally {

@@ -87,9 +87,7 @@ while b := f.read(333333): h.update(b)
 [t.join() for t in ts]; print(h.hexdigest())`;
     const job = home.start(['python3', '-c', PYTHON + program], { room: 8 });
     let most = 0;
-    let running = true;
-    void job.ended.then(() => (running = false));
-    while (running) {
+    while (job.child.exitCode === null && job.child.signalCode === null) {
       await sleep(20);
       if (!existsSync(job.cache)) continue;
       const sizes = readdirSync(job.cache).map((name) => statSync(join(job.cache, name)).blocks * 512);
