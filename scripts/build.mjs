@@ -23,7 +23,7 @@ import { build } from 'esbuild';
 import { lazyRequires } from './lazy-requires.mjs';
 import { writeManPages } from './man.mjs';
 import needNode from './need-node.cjs';
-import { buildClient, buildHelper, buildRemoteIo } from './native.mjs';
+import { buildNative } from './native.mjs';
 import { noticesOf } from './notices.mjs';
 import { asVendored, englishOnly, externals, vendor, onlyWhatRuns } from './vendor.mjs';
 
@@ -95,9 +95,7 @@ async function make() {
   Object.assign(bundled, await vendor(fresh, root));
   writeFileSync(join(fresh, 'NOTICES.txt'), noticesOf({ inputs: bundled }, root));
   if (process.argv.includes('--package')) await onlyWhatRuns(fresh, Object.values(DAEMONS));
-  buildHelper(root, join(fresh, 'native'));
-  buildRemoteIo(root, join(fresh, 'native'));
-  buildClient(root, join(fresh, 'native'));
+  buildNative(root, join(fresh, 'native'));
   await writeManPages(fresh, root);
   writeFileSync(join(fresh, '.built'), `${new Date().toISOString()}\n`);
 

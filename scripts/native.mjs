@@ -1,41 +1,48 @@
-// Builds the programs in C of native/ with gcc. Without gcc, or on another processor, everything but checkpoints, remote I/O and the
-// command server works.
+// Builds the programs in C of native/: with gcc those for this processor, and with Debian's cross compiler those for the
+// other one. Without a compiler everything but checkpoints, remote I/O and the command
+// server works.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** DIR/gryphus-helper; `undefined`, with a line on standard error, if it cannot be built. */
-export function buildHelper(root, dir) {
-  return build('gryphus-helper', 'checkpoints of jobs', { from: join(root, 'native'), archs: { x64: 'x86-64' } }, dir);
+const PROGRAMS = {
+  'gryphus-helper': { from: 'native', serves: 'checkpoints of jobs' },
+  'gryphus-remote-io': { from: 'native/remote-io', serves: 'remote I/O of jobs' },
+  'gryphus-client': { from: 'native/command-client', serves: 'command server' },
+};
+
+/** By Node's name of a processor: the compilers for it, each with the Debian packages that have it. */
+const COMPILERS = {
+  x64: { cross: 'x86_64-linux-gnu-gcc', packages: 'gcc-x86-64-linux-gnu libc6-dev-amd64-cross' },
+  arm64: { cross: 'aarch64-linux-gnu-gcc', packages: 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross' },
+};
+
+/** DIR/ARCH/NAME of each program; for each that cannot be built, a line on standard error. */
+export function buildNative(root, dir) {
+  for (const [arch, { cross, packages }] of Object.entries(COMPILERS)) {
+    const isOurs = process.platform === 'linux' && arch === process.arch;
+    const compiler = isOurs ? 'gcc' : cross;
+    const missing = [compiler, 'make'].find((tool) => spawnSync(tool, ['--version']).status !== 0);
+    for (const [name, { from, serves }] of Object.entries(PROGRAMS)) {
+      const install = isOurs ? 'build-essential' : packages;
+      const why = missing
+        ? `there is no ${missing} here. Install it (Debian: ${install}) and build again.`
+        : build(name, { from: join(root, from), compiler }, join(dir, arch));
+      if (why) process.stderr.write(`Without ${name} for ${arch} (no ${serves} there): ${why}\n`);
+    }
+  }
 }
 
-/** The same for DIR/gryphus-remote-io. */
-export function buildRemoteIo(root, dir) {
-  const archs = { x64: 'x86-64', arm64: 'arm64' };
-  return build('gryphus-remote-io', 'remote I/O of jobs', { from: join(root, 'native/remote-io'), archs }, dir);
-}
-
-/** The same for DIR/gryphus-client, which asks the command server. */
-export function buildClient(root, dir) {
-  const archs = { x64: 'x86-64', arm64: 'arm64' };
-  return build('gryphus-client', 'command server', { from: join(root, 'native/command-client'), archs }, dir);
-}
-
-function build(name, serves, { from, archs }, dir) {
-  const no = (why) => void process.stderr.write(`Without ${name} (no ${serves}): ${why}\n`);
-  if (process.platform !== 'linux' || !(process.arch in archs))
-    return no(`it is for Linux on ${Object.values(archs).join(' and ')}.`);
-  if (spawnSync('gcc', ['--version']).status !== 0 || spawnSync('make', ['--version']).status !== 0)
-    return no('there is no gcc or make here. Install them (Debian: build-essential) and build again.');
+/** Returns why it could not be built. */
+function build(name, { from, compiler }, dir) {
   const out = mkdtempSync(join(tmpdir(), 'gryphus-native-'));
   try {
-    const made = spawnSync('make', ['-s', '-C', from, `OUT=${out}`], { encoding: 'utf8' });
-    if (made.status !== 0 || !existsSync(join(out, name))) return no(`gcc: ${made.stderr}`);
+    const made = spawnSync('make', ['-s', '-C', from, `CC=${compiler}`, `OUT=${out}`], { encoding: 'utf8' });
+    if (made.status !== 0 || !existsSync(join(out, name))) return `${compiler}: ${made.stderr}`;
     mkdirSync(dir, { recursive: true });
-    const program = join(dir, name);
-    copyFileSync(join(out, name), program);
-    return program;
+    copyFileSync(join(out, name), join(dir, name));
+    return undefined;
   } finally {
     rmSync(out, { recursive: true, force: true });
   }

@@ -127,7 +127,6 @@ static void check_description(struct job *job, struct found_description *one) {
   const struct proc_fd *fd = &process->fds[one->fd];
   const char *path = fd->path;
   one->path = "";
-  if (fd->locked) return refuse(job, process, "file descriptor %d holds a lock (%s)", fd->fd, path);
   if (S_ISREG(fd->found.st_mode)) return check_regular(job, one, process, fd);
   if (S_ISDIR(fd->found.st_mode)) {
     const char *inside = in_sandbox(job->request, path);
@@ -176,7 +175,21 @@ static void check_process(struct job *job, const struct found_process *process) 
   check_maps(job, process);
 }
 
+// A lock in the sandbox is taken again with it. One elsewhere is against others, who do not move.
+static void check_locks(struct job *job, const struct found_process *process) {
+  for (size_t i = 0; i < process->fd_count; i++) {
+    const struct proc_fd *fd = &process->fds[i];
+    enum description_kind kind = job->descriptions[process->descriptions[i]].kind;
+    for (size_t k = 0; k < fd->lock_count; k++) {
+      if (fd->locks[k].kind == 0) return refuse(job, process, "file descriptor %d holds a lease (%s)", fd->fd, fd->path);
+      if (kind != OPEN_SANDBOX && kind != OPEN_UNLINKED)
+        return refuse(job, process, "file descriptor %d holds a lock outside of the sandbox (%s)", fd->fd, fd->path);
+    }
+  }
+}
+
 void check_job(struct job *job) {
   for (size_t i = 0; i < job->process_count; i++) check_process(job, &job->processes[i]);
   for (size_t i = 0; i < job->description_count; i++) check_description(job, &job->descriptions[i]);
+  for (size_t i = 0; i < job->process_count; i++) check_locks(job, &job->processes[i]);
 }

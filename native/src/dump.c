@@ -1,8 +1,5 @@
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/prctl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,28 +8,13 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "ask.h"
 #include "files.h"
 #include "job.h"
 #include "say.h"
 #include "writer.h"
-
-#ifndef PR_GET_TID_ADDRESS
-#define PR_GET_TID_ADDRESS 40
-#endif
-
-#define XSAVE_ROOM (64 << 10)
-
-// What only the process itself can tell.
-struct told {
-  struct image_process process;
-  struct image_thread *threads;
-  unsigned char (*xsaves)[XSAVE_ROOM];
-};
 
 static struct job *current;
 
@@ -40,84 +22,6 @@ static void write_text_section(uint32_t kind, const void *fixed, size_t bytes, c
   writer_section(kind, bytes + strlen(text));
   writer_add(fixed, bytes);
   writer_add(text, strlen(text));
-}
-
-// --- While the job's processes call the kernel for us ---
-
-static void ask_thread(const struct found_process *process, pid_t tid, uint64_t scratch, struct image_thread *thread,
-                       unsigned char *xsave) {
-  const struct traced *traced = &process->traced;
-  trace_registers(tid, &thread->regs);
-  struct iovec place = {xsave, XSAVE_ROOM};
-  if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &place)) fail_errno("the extended state of %d cannot be read", tid);
-  thread->xsave_bytes = (uint32_t)place.iov_len;
-  thread->tid = inner_number(process->pid, tid);
-  thread->signal_mask = trace_mask(tid);
-  struct __ptrace_rseq_configuration rseq = {0};
-  if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof rseq, &rseq) > 0) {
-    thread->rseq = rseq.rseq_abi_pointer;
-    thread->rseq_bytes = rseq.rseq_abi_size;
-    thread->rseq_signature = rseq.signature;
-  }
-  size_t bytes = 0;
-  void *list = NULL;
-  if (syscall(SYS_get_robust_list, tid, &list, &bytes) == 0) {
-    thread->robust_list = (uint64_t)list;
-    thread->robust_list_bytes = bytes;
-  }
-  char name[64];
-  snprintf(name, sizeof name, "task/%d/comm", tid);
-  char *text = proc_text(process->pid, name);
-  if (text) snprintf(thread->name, sizeof thread->name, "%.*s", (int)strcspn(text, "\n"), text);
-  free(text);
-  trace_set_mask(tid, MASK_ALL);
-  stack_t stack;
-  if (trace_call(traced, tid, SYS_sigaltstack, 0, scratch, 0, 0, 0, 0) == 0) {
-    trace_read(traced, scratch, &stack, sizeof stack);
-    thread->stack = (uint64_t)stack.ss_sp;
-    thread->stack_flags = (uint64_t)(unsigned)stack.ss_flags;
-    thread->stack_bytes = stack.ss_size;
-  }
-  if (trace_call(traced, tid, SYS_prctl, PR_GET_TID_ADDRESS, scratch, 0, 0, 0, 0) != 0)
-    fail("this kernel cannot tell what a checkpoint needs (CONFIG_CHECKPOINT_RESTORE)");
-  trace_read(traced, scratch, &thread->tid_address, 8);
-  trace_set_mask(tid, thread->signal_mask);
-}
-
-static void ask_process(struct found_process *process, struct told *told) {
-  const struct traced *traced = &process->traced;
-  pid_t pid = process->pid;
-  struct image_process *is = &told->process;
-  uint64_t mask = trace_mask(pid);
-  for (size_t i = 0; i < process->thread_count; i++) trace_options(process->threads[i], true);
-  trace_set_mask(pid, MASK_ALL);
-  long scratch = trace_call(traced, pid, SYS_mmap, 0, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-                            (uint64_t)-1, 0);
-  if (scratch < 0 && scratch > -4096) fail("the process %d has no room for one page", pid);
-  for (int number = 1; number <= 64; number++) {
-    if (number == SIGKILL || number == SIGSTOP) continue;
-    if (trace_call(traced, pid, SYS_rt_sigaction, (uint64_t)number, 0, (uint64_t)scratch, 8, 0, 0) != 0)
-      fail("the process %d does not tell its signal actions", pid);
-    trace_read(traced, (uint64_t)scratch, &is->actions[number - 1], sizeof *is->actions);
-  }
-  for (int which = 0; which < 3; which++) {
-    trace_call(traced, pid, SYS_getitimer, (uint64_t)which, (uint64_t)scratch, 0, 0, 0, 0);
-    trace_read(traced, (uint64_t)scratch, &is->timers[which], sizeof *is->timers);
-  }
-  crash_point("helper.asking");
-  is->layout = process->stat.layout;
-  is->layout.brk = (uint64_t)trace_call(traced, pid, SYS_brk, 0, 0, 0, 0, 0, 0);
-  trace_set_mask(pid, mask);
-  for (size_t i = 0; i < process->thread_count; i++)
-    ask_thread(process, process->threads[i], (uint64_t)scratch, &told->threads[i], told->xsaves[i]);
-  trace_set_mask(pid, MASK_ALL);
-  trace_call(traced, pid, SYS_munmap, (uint64_t)scratch, PAGE, 0, 0, 0, 0);
-  trace_set_mask(pid, mask);
-  for (size_t i = 0; i < process->thread_count; i++) {
-    struct user_regs_struct resumed = trace_resumed(&told->threads[i].regs, true);
-    trace_set_registers(process->threads[i], &resumed);
-    trace_options(process->threads[i], false);
-  }
 }
 
 // --- What is in memory ---
@@ -303,6 +207,24 @@ static void write_description(const struct found_description *one) {
   free(blocks);
 }
 
+// The locks that are seen at a descriptor: those of the process, or those of what open(2) made.
+static void write_locks(const struct proc_fd *fd, uint32_t description, bool of_process) {
+  for (size_t i = 0; i < fd->lock_count; i++) {
+    const struct proc_lock *lock = &fd->locks[i];
+    if ((lock->kind == LOCK_OF_PROCESS) != of_process) continue;
+    // A process's lock is seen at all its descriptors of the file.
+    if (of_process && (fd->flags & O_ACCMODE) == (lock->writes ? O_RDONLY : O_WRONLY)) continue;
+    struct image_lock is = {.kind = lock->kind,
+                            .writes = lock->writes,
+                            .description = description,
+                            .fd = fd->fd,
+                            .start = lock->start,
+                            .length = lock->length};
+    writer_section(SECTION_LOCK, sizeof is);
+    writer_add(&is, sizeof is);
+  }
+}
+
 // --- The whole ---
 
 static void write_signals(const struct found_process *process) {
@@ -356,12 +278,13 @@ static void write_process(struct found_process *process, struct told *told) {
                           .close_on_exec = (process->fds[i].flags & O_CLOEXEC) != 0};
     writer_section(SECTION_FD, sizeof fd);
     writer_add(&fd, sizeof fd);
+    write_locks(&process->fds[i], fd.description, true);
   }
   for (size_t i = 0; i < process->thread_count; i++) {
     const struct image_thread *thread = &told->threads[i];
-    writer_section(SECTION_THREAD, sizeof *thread + thread->xsave_bytes);
+    writer_section(SECTION_THREAD, sizeof *thread + thread->state_bytes);
     writer_add(thread, sizeof *thread);
-    writer_add(told->xsaves[i], thread->xsave_bytes);
+    writer_add(told->states[i], thread->state_bytes);
   }
   write_signals(process);
   write_maps(process);
@@ -376,7 +299,7 @@ static uint64_t stream_bytes(int which) {
 static void write_job(const struct told *told) {
   struct image_job is = {.processes = (uint32_t)current->process_count,
                          .descriptions = (uint32_t)current->description_count,
-                         .xsave_bytes = told->threads[0].xsave_bytes};
+                         .state_bytes = told->threads[0].state_bytes};
   const struct found_process *first = &current->processes[0];
   for (size_t i = 0; i < first->map_count; i++) {
     const struct proc_map *map = &first->maps[i];
@@ -406,8 +329,6 @@ uint64_t dump_job(const struct request *request) {
   for (size_t i = 0; i < job->process_count; i++) {
     struct found_process *process = &job->processes[i];
     trace_open(&process->traced, process->pid);
-    told[i].threads = allocate(process->thread_count * sizeof *told[i].threads);
-    told[i].xsaves = allocate(process->thread_count * sizeof *told[i].xsaves);
     ask_process(process, &told[i]);
   }
   crash_point("helper.asked");
@@ -415,7 +336,11 @@ uint64_t dump_job(const struct request *request) {
   writer_open(request->to, request->base ? request->base : request->to);
   write_job(&told[0]);
   write_files(request);
-  for (size_t i = 0; i < job->description_count; i++) write_description(&job->descriptions[i]);
+  for (size_t i = 0; i < job->description_count; i++) {
+    const struct found_description *one = &job->descriptions[i];
+    write_description(one);
+    write_locks(&job->processes[one->process].fds[one->fd], (uint32_t)i, false);
+  }
   for (size_t i = 0; i < job->process_count; i++) write_process(&job->processes[i], &told[i]);
   crash_point("helper.written");
   // What is in the image cannot change any more, while the disk takes its time.

@@ -13,10 +13,17 @@
 #define IMAGE_VERSION 2
 // An image of another engine: this header with the engine's name in the place of bases, then an archive of tar.
 #define ENGINE_IMAGE_VERSION 0x101
-#define IMAGE_X86_64 62
+
+// The processor, by ELF's numbers, and where the addresses of its programs end.
+#if defined(__x86_64__)
+#define IMAGE_MACHINE 62
+#define USER_END 0x7ffffffff000UL
+#elif defined(__aarch64__)
+#define IMAGE_MACHINE 183
+#define USER_END 0x1000000000000UL
+#endif
 
 #define PAGE 4096UL
-#define USER_END 0x7ffffffff000UL
 #define BLOCK (64UL << 10)
 #define MOST_BASES 8
 
@@ -66,6 +73,7 @@ enum section_kind {
   SECTION_MAP,          // struct image_map, the path of a shared file
   SECTION_PAGES,        // struct image_pages, any number
   SECTION_END,
+  SECTION_LOCK,  // struct image_lock; one that a process holds belongs to the process before it
 };
 
 struct image_job {
@@ -73,7 +81,7 @@ struct image_job {
   uint32_t descriptions;
   uint64_t vdso_bytes;
   uint64_t vdso_hash;
-  uint64_t xsave_bytes;
+  uint64_t state_bytes;
 };
 
 struct image_file {
@@ -145,9 +153,24 @@ struct image_fd {
   uint32_t zero;
 };
 
+enum lock_kind {
+  LOCK_OF_OPEN = 1,  // flock(2): of what open(2) made
+  LOCK_OF_RANGE,     // F_OFD_SETLK: the same
+  LOCK_OF_PROCESS,   // F_SETLK: of the process
+};
+
+// A lock that is held on a file.
+struct image_lock {
+  uint32_t kind;
+  uint32_t writes;       // nobody else may hold one
+  uint32_t description;  // of a file to which it belongs, or
+  int32_t fd;            // by which the process took it
+  uint64_t start, length;  // 0: up to the file's end, wherever that is
+};
+
 struct image_thread {
   int32_t tid;
-  uint32_t xsave_bytes;
+  uint32_t state_bytes;
   struct user_regs_struct regs;
   uint64_t signal_mask;
   uint64_t robust_list, robust_list_bytes;

@@ -116,10 +116,12 @@ static _Noreturn void run(char **words) {
 int main(int count, char **words) {
   if (count < 2) usage();
   const char *command = words[1], *from = NULL;
-  if (strcmp(command, "probe") == 0) return probe();
   if (strcmp(command, "run") == 0) run(words + 2);
   if (strcmp(command, "nest") == 0) nest(words + 2);
   if (strcmp(command, "pack") == 0) return pack(words + 2);
+  long page = sysconf(_SC_PAGESIZE);
+  if (page != (long)PAGE) fail("this kernel's pages have %ld bytes; only those of %lu can be carried", page, PAGE);
+  if (strcmp(command, "probe") == 0) return probe();
   if (strcmp(command, "inspect") == 0 && count == 3) return inspect(words[2]);
   if (strcmp(command, "inspect") == 0) usage();
   struct request request = options(words + 2, &from);

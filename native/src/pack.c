@@ -44,7 +44,7 @@ int pack(char **words) {
   for (int i = 0; i < 6; i++)
     if (!words[i]) fail("pack DIRECTORY IMAGE ENGINE STDOUT STDERR WORD…");
   const char *path = words[1], *engine = words[2], *fresh = printed("%s.new", path);
-  struct image_header header = {.magic = IMAGE_MAGIC, .version = ENGINE_IMAGE_VERSION, .machine = IMAGE_X86_64};
+  struct image_header header = {.magic = IMAGE_MAGIC, .version = ENGINE_IMAGE_VERSION, .machine = IMAGE_MACHINE};
   if (getrandom(&header.id, sizeof header.id, 0) != sizeof header.id) fail_errno("no id can be made");
   header.sections_at = sizeof header;
   header.stdout_bytes = length_of(words[3]);

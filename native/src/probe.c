@@ -1,6 +1,5 @@
 #include "probe.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,26 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "job.h"
 #include "restore.h"
 #include "say.h"
 
 #define RIGHT 37
-
-// What the C library's choices and a thread's extended state depend on.
-static uint64_t processor(void) {
-  uint32_t words[12] = {0};
-  __cpuid_count(7, 0, words[0], words[1], words[2], words[3]);
-  // The state that has to fit, and its parts.
-  if (__get_cpuid_max(0, NULL) >= 13) {
-    __cpuid_count(13, 0, words[4], words[5], words[6], words[7]);
-    words[5] = 0;
-  }
-  __cpuid(1, words[8], words[9], words[10], words[11]);
-  // The model, and which of the processors we are on.
-  words[8] = words[9] = 0;
-  return hash_more(hash_start(), words, sizeof words);
-}
 
 static pid_t start_one(void) {
   int made[2];
@@ -48,8 +33,8 @@ static pid_t start_one(void) {
     for (int i = 0; i < 3; i++) dup2(null, i);
     // Its pipe closes when it is ready.
     closefrom(3);
-    struct timespec some = {.tv_nsec = 50000000};
-    nanosleep(&some, NULL);
+    // Until it has gone on below another process.
+    for (pid_t before = getppid(); getppid() == before;) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     _exit(RIGHT);
   }
   close(made[1]);
@@ -94,6 +79,6 @@ int probe(void) {
   uint64_t bytes, hash;
   uname(&name);
   own_vdso(&bytes, &hash);
-  printf("%s %s vdso-%016lx cpu-%016lx\n", name.sysname, name.machine, hash, processor());
+  printf("%s %s vdso-%016lx cpu-%016lx\n", name.sysname, name.machine, hash, arch_processor());
   return 0;
 }

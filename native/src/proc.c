@@ -140,6 +140,22 @@ static int *numbers_in(pid_t pid, const char *name, size_t *count) {
   return numbers;
 }
 
+// The lines `lock: NUMBER: KIND ADVISORY READ|WRITE PID FILE START END`.
+static void read_locks(const char *info, struct proc_fd *fd) {
+  static const char *const KINDS[] = {[LOCK_OF_OPEN] = "FLOCK", [LOCK_OF_RANGE] = "OFDLCK", [LOCK_OF_PROCESS] = "POSIX"};
+  for (const char *line = info; (line = strstr(line, "lock:\t")); line++) {
+    struct proc_lock lock = {0};
+    char kind[16] = "", access[16] = "", end[24] = "";
+    int taken = sscanf(line, "lock: %*d: %15s %*s %15s %*d %*s %lu %23s", kind, access, &lock.start, end);
+    for (unsigned i = LOCK_OF_OPEN; taken == 4 && i <= LOCK_OF_PROCESS; i++)
+      if (strcmp(kind, KINDS[i]) == 0) lock.kind = i;
+    lock.writes = strcmp(access, "WRITE") == 0;
+    if (strcmp(end, "EOF") != 0) lock.length = strtoull(end, NULL, 10) - lock.start + 1;
+    fd->locks = grown(fd->locks, fd->lock_count, sizeof *fd->locks);
+    fd->locks[fd->lock_count++] = lock;
+  }
+}
+
 struct proc_fd *proc_fds(pid_t pid, size_t *count) {
   size_t found;
   int *numbers = numbers_in(pid, "fd", &found);
@@ -158,7 +174,7 @@ struct proc_fd *proc_fds(pid_t pid, size_t *count) {
     if (!info) continue;
     one->position = strtoull(field(info, "pos"), NULL, 10);
     one->flags = (uint32_t)strtoul(field(info, "flags"), NULL, 8);
-    one->locked = *field(info, "lock") != 0;
+    read_locks(info, one);
     free(info);
     ++*count;
   }

@@ -16,11 +16,18 @@ struct proc_map {
   char *name;
 };
 
+struct proc_lock {
+  enum lock_kind kind;  // 0: of no kind that can be carried
+  bool writes;
+  uint64_t start, length;  // as in the image
+};
+
 struct proc_fd {
   int fd;
   uint32_t flags;  // of open(2); O_CLOEXEC is the descriptor's own
   uint64_t position;
-  bool locked;
+  struct proc_lock *locks;
+  size_t lock_count;
   struct stat found;
   char *path;
 };

@@ -11,7 +11,7 @@
 #include "say.h"
 
 #define MOST_PROCESSES 1024
-#define MOST_XSAVE (1 << 20)
+#define MOST_STATE (1 << 20)
 #define LAST_FD (1 << 20)
 
 // Of the file that is being read.
@@ -172,13 +172,40 @@ static void read_fd(struct image *image, struct rest rest) {
   if (one->fd < 0 || one->fd > LAST_FD || one->description >= image->description_count) damaged("a descriptor is invalid");
 }
 
+static bool has_descriptor(const struct read_process *process, const struct image_lock *lock) {
+  for (size_t i = 0; i < process->fd_count; i++)
+    if (process->fds[i].fd == lock->fd && process->fds[i].description == lock->description) return true;
+  return false;
+}
+
+static void read_lock(struct image *image, struct rest rest) {
+  struct image_lock lock;
+  take_into(&rest, &lock, sizeof lock);
+  nothing_left(&rest);
+  if (lock.kind < LOCK_OF_OPEN || lock.kind > LOCK_OF_PROCESS || lock.writes > 1 || lock.start > INT64_MAX ||
+      lock.length > INT64_MAX - lock.start)
+    damaged("a lock is invalid");
+  if (lock.description >= image->description_count) damaged("a lock is on no file");
+  uint32_t kind = image->descriptions[lock.description].description.kind;
+  if (kind != OPEN_SANDBOX && kind != OPEN_UNLINKED) damaged("a lock is outside of the sandbox");
+  if (lock.kind != LOCK_OF_PROCESS) {
+    image->locks = grown(image->locks, image->lock_count, sizeof *image->locks);
+    image->locks[image->lock_count++] = lock;
+    return;
+  }
+  struct read_process *process = last_of(image);
+  if (!has_descriptor(process, &lock)) damaged("a lock is at no descriptor");
+  process->locks = grown(process->locks, process->lock_count, sizeof *process->locks);
+  process->locks[process->lock_count++] = lock;
+}
+
 static void read_thread(struct image *image, struct rest rest) {
   struct read_process *process = last_of(image);
   process->threads = grown(process->threads, process->thread_count, sizeof *process->threads);
   struct read_thread *one = &process->threads[process->thread_count++];
   take_into(&rest, &one->thread, sizeof one->thread);
-  if (one->thread.xsave_bytes > MOST_XSAVE) damaged("a thread's state is too long");
-  one->xsave = take(&rest, one->thread.xsave_bytes);
+  if (one->thread.state_bytes > MOST_STATE) damaged("a thread's state is too long");
+  one->state = take(&rest, one->thread.state_bytes);
   nothing_left(&rest);
   one->thread.name[sizeof one->thread.name - 1] = 0;
   if (one->thread.tid <= 1) damaged("a thread has no number");
@@ -239,6 +266,7 @@ static void (*const READ[])(struct image *, struct rest) = {
     [SECTION_JOB] = read_job,         [SECTION_FILE] = read_one_file, [SECTION_DESCRIPTION] = read_description,
     [SECTION_PROCESS] = read_process, [SECTION_FD] = read_fd,         [SECTION_THREAD] = read_thread,
     [SECTION_SIGNAL] = read_signal,   [SECTION_MAP] = read_map,       [SECTION_PAGES] = read_pages,
+    [SECTION_LOCK] = read_lock,
 };
 
 static void complete(const struct image *image) {
@@ -269,7 +297,7 @@ static uint64_t open_one(const char *path, int *file, struct image_header *heade
   if (memcmp(header->magic, IMAGE_MAGIC, sizeof header->magic) != 0) damaged("it has no header");
   if (header->version != IMAGE_VERSION)
     fail("the image %s is of version %u; this program reads version %u", path, header->version, IMAGE_VERSION);
-  if (header->machine != IMAGE_X86_64) fail("the image %s is of another processor's architecture", path);
+  if (header->machine != IMAGE_MACHINE) fail("the image %s is of another kind of processor", path);
   uint64_t bytes = (uint64_t)found.st_size, at = header->sections_at;
   if (at < sizeof *header || at > bytes || header->sections_bytes != bytes - at) damaged("its length is wrong");
   if (header->base_count > MOST_BASES) damaged("it has too many bases");
@@ -365,6 +393,13 @@ void each_block(const struct image *image, void (*call)(const struct image_block
   for (size_t i = 0; i < image->description_count; i++) each_in(&image->descriptions[i].content, call, with);
   for (size_t i = 0; i < image->process_count; i++)
     for (size_t k = 0; k < image->processes[i].page_count; k++) call(&image->processes[i].pages[k].block, with);
+}
+
+struct flock lock_range(const struct image_lock *lock) {
+  return (struct flock){.l_type = lock->writes ? F_WRLCK : F_RDLCK,
+                        .l_whence = SEEK_SET,
+                        .l_start = (off_t)lock->start,
+                        .l_len = (off_t)lock->length};
 }
 
 char *base_path(const char *image, uint64_t id) { return printed("%s.%016lx", image, id); }

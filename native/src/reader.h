@@ -2,6 +2,7 @@
 #ifndef READER_H
 #define READER_H
 
+#include <fcntl.h>
 #include <stdbool.h>
 
 #include "image.h"
@@ -27,7 +28,7 @@ struct read_description {
 
 struct read_thread {
   struct image_thread thread;
-  const unsigned char *xsave;
+  const unsigned char *state;
 };
 
 struct read_map {
@@ -41,9 +42,10 @@ struct read_process {
   struct image_fd *fds;
   struct read_thread *threads;
   struct image_signal *signals;
+  struct image_lock *locks;
   struct read_map *maps;
   struct image_pages *pages;
-  size_t fd_count, thread_count, signal_count, map_count, page_count;
+  size_t fd_count, thread_count, signal_count, lock_count, map_count, page_count;
 };
 
 struct image {
@@ -54,8 +56,9 @@ struct image {
   char *sandbox;
   struct read_file *sandbox_files;
   struct read_description *descriptions;
+  struct image_lock *locks;  // of descriptions
   struct read_process *processes;
-  size_t file_count, description_count, process_count;
+  size_t file_count, description_count, lock_count, process_count;
   uint64_t bytes;
 };
 
@@ -67,6 +70,8 @@ void read_block(const struct image *image, const struct image_block *block, unsi
 void each_block(const struct image *image, void (*call)(const struct image_block *block, void *with), void *with);
 // Writes content to a file, at its position. False with errno if that fails.
 bool write_content_to(int file, const struct image *image, const struct content *content);
+// The place of a lock on its file, as fcntl(2) takes it.
+struct flock lock_range(const struct image_lock *lock);
 // Where the base of an image is.
 char *base_path(const char *image, uint64_t id);
 // A name that stays below a directory: relative, without empty parts, "." or "..".

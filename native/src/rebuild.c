@@ -1,4 +1,3 @@
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -10,9 +9,9 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 
+#include "arch.h"
 #include "job.h"
 #include "parallel.h"
 #include "restore.h"
@@ -80,7 +79,7 @@ static void open_workshop(struct site *site) {
   long made = call_first(site, SYS_mmap, at, WORKSHOP_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
   if (made != (long)at) fail("no room to work can be made (%ld)", made);
-  trace_write(&site->traced, at, "\x0f\x05", 2);
+  trace_write(&site->traced, at, arch_syscall, arch_syscall_bytes);
   site->traced.syscall = site->workshop = at;
   site->data = at + PAGE;
 }
@@ -207,6 +206,17 @@ static void set_layout(const struct site *site) {
   if (site->program >= 0) call_first(site, SYS_close, (uint64_t)site->program, 0, 0, 0, 0, 0);
 }
 
+// Last of what has to do with its files: closing one gives up all its locks on it.
+static void take_locks(const struct site *site) {
+  const struct read_process *process = site->process;
+  for (size_t i = 0; i < process->lock_count; i++) {
+    struct flock range = lock_range(&process->locks[i]);
+    give(site, &range, sizeof range);
+    long said = call_first(site, SYS_fcntl, (uint64_t)process->locks[i].fd, F_SETLK, site->data, 0, 0, 0);
+    if (said != 0) fail("the lock of file descriptor %d cannot be taken again (%ld)", process->locks[i].fd, said);
+  }
+}
+
 static void set_actions(const struct site *site) {
   const struct image_process *is = &site->process->process;
   for (int number = 1; number <= 64; number++) {
@@ -279,12 +289,12 @@ static void send_signals(const struct site *site, const pid_t *tids) {
   }
 }
 
-static void set_registers(const struct read_thread *one, pid_t tid) {
-  struct iovec place = {(void *)(uintptr_t)one->xsave, one->thread.xsave_bytes};
-  if (ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &place)) fail_errno("the extended state cannot be restored on this processor");
-  struct user_regs_struct registers = trace_resumed(&one->thread.regs, false);
-  trace_set_registers(tid, &registers);
-  trace_set_mask(tid, one->thread.signal_mask);
+static void set_registers(const struct traced *traced, const struct read_thread *one, pid_t tid) {
+  const struct image_thread *thread = &one->thread;
+  if (!arch_set_state(tid, one->state, thread->state_bytes)) fail_errno("the extended state cannot be restored on this processor");
+  struct user_regs_struct registers = arch_restored(&thread->regs);
+  arch_put_back(traced, tid, &registers, one->state, thread->state_bytes);
+  trace_set_mask(tid, thread->signal_mask);
 }
 
 static void give_up_rights(const struct site *site, pid_t tid) {
@@ -313,6 +323,7 @@ void rebuild(const struct restoring *restoring, size_t index, pid_t pid) {
   move_vdso(&site);
   map_memory(&site);
   set_layout(&site);
+  take_locks(&site);
   set_actions(&site);
   pid_t *tids = allocate(process->thread_count * sizeof *tids);
   for (size_t i = 0; i < process->thread_count; i++) {
@@ -332,7 +343,7 @@ void rebuild(const struct restoring *restoring, size_t index, pid_t pid) {
   uint64_t workshop = site.workshop;
   trace_open(&site.traced, pid);
   call_first(&site, SYS_munmap, workshop, WORKSHOP_BYTES, 0, 0, 0, 0);
-  for (size_t i = 0; i < process->thread_count; i++) set_registers(&process->threads[i], tids[i]);
+  for (size_t i = 0; i < process->thread_count; i++) set_registers(&site.traced, &process->threads[i], tids[i]);
   free(tids);
 }
 

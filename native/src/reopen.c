@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -96,6 +97,17 @@ static int open_one(const struct image *image, const struct read_description *on
   }
 }
 
+static void take_locks(const struct restoring *restoring) {
+  for (size_t i = 0; i < restoring->image->lock_count; i++) {
+    const struct image_lock *lock = &restoring->image->locks[i];
+    int file = restoring->open[lock->description];
+    struct flock range = lock_range(lock);
+    int said = lock->kind == LOCK_OF_OPEN ? flock(file, (lock->writes ? LOCK_EX : LOCK_SH) | LOCK_NB)
+                                          : fcntl(file, F_OFD_SETLK, &range);
+    if (said != 0) fail_errno("the lock on %s cannot be taken again", restoring->image->descriptions[lock->description].path);
+  }
+}
+
 void open_descriptions(struct restoring *restoring, int sandbox) {
   const struct image *image = restoring->image;
   restoring->open = allocate(image->description_count * sizeof *restoring->open);
@@ -111,6 +123,7 @@ void open_descriptions(struct restoring *restoring, int sandbox) {
     if (restoring->open[i] < 0) fail_errno("too many files are open");
     close(file);
   }
+  take_locks(restoring);
   // An end that the job does not have must be open nowhere.
   for (size_t k = 0; k < count; k++) {
     close(ends[k][0]);

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "arch.h"
 #include "proc.h"
 #include "say.h"
 
@@ -51,6 +51,15 @@ bool trace_stop(pid_t pid, pid_t tid, int seconds) {
   }
 }
 
+// The next stop of a thread that we let go on.
+static int stopped_status(pid_t tid) {
+  int status;
+  while (waitpid(tid, &status, __WALL) < 0)
+    if (errno != EINTR) fail_errno("the process %d cannot be waited for", tid);
+  if (!WIFSTOPPED(status)) fail("the process %d ended while it was changed", tid);
+  return status;
+}
+
 void trace_options(pid_t tid, bool together) {
   long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | (together ? PTRACE_O_EXITKILL : 0);
   ptrace(PTRACE_SETOPTIONS, tid, 0, options);
@@ -69,7 +78,7 @@ void trace_open(struct traced *process, pid_t pid) {
     size_t bytes = maps[i].end - maps[i].start;
     unsigned char *code = allocate(bytes);
     trace_read(process, maps[i].start, code, bytes);
-    unsigned char *found = memmem(code, bytes, "\x0f\x05", 2);
+    const unsigned char *found = arch_find_syscall(code, bytes);
     if (found) process->syscall = maps[i].start + (uint64_t)(found - code);
     free(code);
   }
@@ -99,34 +108,34 @@ uint64_t trace_mask(pid_t tid) {
 
 pid_t trace_made;
 
+void trace_to_call(pid_t tid) {
+  for (;;) {
+    if (ptrace(PTRACE_SYSCALL, tid, 0, 0)) fail_errno("the process %d cannot be made to go on", tid);
+    int status = stopped_status(tid);
+    if (WSTOPSIG(status) == (SIGTRAP | 0x80)) return;
+    unsigned long made;
+    if (status >> 16 == PTRACE_EVENT_CLONE && ptrace(PTRACE_GETEVENTMSG, tid, 0, &made) == 0) trace_made = (pid_t)made;
+  }
+}
+
+void trace_stop_again(pid_t tid) {
+  if (ptrace(PTRACE_INTERRUPT, tid, 0, 0)) fail_errno("the process %d cannot be stopped", tid);
+  for (int status = 0; status >> 16 != PTRACE_EVENT_STOP; status = stopped_status(tid))
+    if (ptrace(PTRACE_CONT, tid, 0, 0)) fail_errno("the process %d cannot be made to go on", tid);
+}
+
 long trace_call(const struct traced *process, pid_t tid, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
                 uint64_t e, uint64_t f) {
   struct user_regs_struct before, during;
   trace_registers(tid, &before);
   during = before;
-  during.orig_rax = (unsigned long long)-1;
-  during.rax = (unsigned long long)number;
-  during.rdi = a;
-  during.rsi = b;
-  during.rdx = c;
-  during.r10 = d;
-  during.r8 = e;
-  during.r9 = f;
-  during.rip = process->syscall;
+  arch_call(&during, process->syscall, number, (const uint64_t[]){a, b, c, d, e, f});
   trace_set_registers(tid, &during);
-  for (int stops = 0; stops < 2;) {
-    if (ptrace(PTRACE_SYSCALL, tid, 0, 0)) fail_errno("the process %d cannot be made to go on", tid);
-    int status;
-    while (waitpid(tid, &status, __WALL) < 0)
-      if (errno != EINTR) fail_errno("the process %d cannot be waited for", tid);
-    if (!WIFSTOPPED(status)) fail("the process %d ended while it was changed", tid);
-    if (WSTOPSIG(status) == (SIGTRAP | 0x80)) stops++;
-    unsigned long made;
-    if (status >> 16 == PTRACE_EVENT_CLONE && ptrace(PTRACE_GETEVENTMSG, tid, 0, &made) == 0) trace_made = (pid_t)made;
-  }
+  trace_to_call(tid);
+  trace_to_call(tid);
   trace_registers(tid, &during);
   trace_set_registers(tid, &before);
-  return (long)during.rax;
+  return arch_result(&during);
 }
 
 void trace_read(const struct traced *process, uint64_t address, void *to, size_t length) {
@@ -147,32 +156,4 @@ void trace_write(const struct traced *process, uint64_t address, const void *fro
     address += (uint64_t)done;
     length -= (size_t)done;
   }
-}
-
-// What the kernel leaves in rax of an interrupted system call, which it hides from programs.
-#define ERESTARTSYS (-512)
-#define ERESTARTNOINTR (-513)
-#define ERESTARTNOHAND (-514)
-#define ERESTART_RESTARTBLOCK (-516)
-
-struct user_regs_struct trace_resumed(const struct user_regs_struct *interrupted, bool here) {
-  struct user_regs_struct registers = *interrupted;
-  if ((long)registers.orig_rax >= 0) {
-    switch ((long)registers.rax) {
-      case ERESTART_RESTARTBLOCK:
-        registers.rip -= 2;
-        registers.rax = here ? SYS_restart_syscall : registers.orig_rax;
-        break;
-      case ERESTARTSYS:
-      case ERESTARTNOINTR:
-      case ERESTARTNOHAND:
-        registers.rip -= 2;
-        registers.rax = registers.orig_rax;
-        break;
-      default:
-        break;
-    }
-  }
-  registers.orig_rax = (unsigned long long)-1;
-  return registers;
 }

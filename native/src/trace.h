@@ -36,8 +36,9 @@ long trace_call(const struct traced *process, pid_t tid, long number, uint64_t a
 extern pid_t trace_made;
 void trace_read(const struct traced *process, uint64_t address, void *to, size_t length);
 void trace_write(const struct traced *process, uint64_t address, const void *from, size_t length);
-// The registers with which a thread goes on after it was interrupted in a system call, which it makes again.
-// `here`: it is the same thread, in which the kernel still knows an interrupted sleep.
-struct user_regs_struct trace_resumed(const struct user_regs_struct *interrupted, bool here);
+// Lets a thread go on up to where it begins or ends a call of the kernel.
+void trace_to_call(pid_t tid);
+// Lets a thread that stands there go on until it is about to leave the kernel. Its signals must wait.
+void trace_stop_again(pid_t tid);
 
 #endif

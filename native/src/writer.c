@@ -127,7 +127,7 @@ static void sync_directory(void) {
 uint64_t writer_close(uint64_t stdout_bytes, uint64_t stderr_bytes) {
   writer_section(SECTION_END, 0);
   struct image_header header = {.version = IMAGE_VERSION,
-                                .machine = IMAGE_X86_64,
+                                .machine = IMAGE_MACHINE,
                                 .sections_at = out.end,
                                 .sections_bytes = out.held,
                                 .stdout_bytes = stdout_bytes,

@@ -147,14 +147,15 @@ async function clock(): Promise<CheckStep> {
 
 /** Whether jobs in the pool of this machine can be checkpointed (`want_checkpoint`). They need not be. */
 function checkpoints(): CheckStep {
-  const { program, platform, reason } = findCheckpointHelper(fileURLToPath(new URL('../native', import.meta.url)));
+  const native = fileURLToPath(new URL(`../native/${process.arch}`, import.meta.url));
+  const { program, platform, reason } = findCheckpointHelper(native);
   const message = program === undefined ? `not on this machine: ${reason}` : `jobs can be checkpointed (${platform})`;
   return { step: 'checkpoints', ok: true, message };
 }
 
 /** Whether jobs in the pool of this machine reach files at home (`want_remote_io`). They need not. */
 function remoteIo(): CheckStep {
-  const { program, ad } = findRemoteIo(fileURLToPath(new URL('../native', import.meta.url)));
+  const { program, ad } = findRemoteIo(fileURLToPath(new URL(`../native/${process.arch}`, import.meta.url)));
   const why = readString(inAd(ad), 'HasRemoteIOReason') ?? '';
   const message = program === undefined ? `not on this machine: ${why}` : 'jobs can reach files at home';
   return { step: 'remote I/O', ok: true, message };

@@ -231,10 +231,10 @@ function description(order: GlideinOrder, id: string, files: Files): string {
   ].join('\n');
 }
 
-/** A program of native/, if it was built, for the nodes that can run it. */
+/** A program of native/ for the processor of the nodes, if it was built. */
 function nativeFor(name: string, node: NodeBinary, repository: string): ReturnType<typeof carried> | undefined {
-  const from = new URL(`../native/${name}`, import.meta.url);
-  return node.arch === 'x64' && existsSync(from) ? carried(repository, name, from) : undefined;
+  const from = new URL(`../native/${node.arch}/${name}`, import.meta.url);
+  return existsSync(from) ? carried(repository, name, from) : undefined;
 }
 
 /**

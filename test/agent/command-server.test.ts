@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLI, type Ran, TestAgent, until } from './agent.ts';
 
-const CLIENT = join(dirname(CLI), '../native/gryphus-client');
+const CLIENT = join(dirname(CLI), `../native/${process.arch}/gryphus-client`);
 const agent = new TestAgent({ SINFO_FORMAT: undefined, SQUEUE_FORMAT: undefined });
 const bin = join(agent.dir, 'bin');
 const socket = join(agent.home, 'state/run/commands');

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { frame, lengthOf, parseRequest, type Request } from '../../src/command-server/protocol.ts';
 import { CLI } from '../agent/agent.ts';
 
-const CLIENT = join(dirname(CLI), '../native/gryphus-client');
+const CLIENT = join(dirname(CLI), `../native/${process.arch}/gryphus-client`);
 const LOST =
   'gryphus: the command server ended before the command had been answered; whether it was done is not known.\n';
 

@@ -8,7 +8,12 @@ import { skipWithoutSlurm } from '../sites/slurm.ts';
 import { SLOW } from '../slow.ts';
 import { GlideinAgent } from './ground.ts';
 
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
+const HELPER = join(
+  import.meta.dirname,
+  '../..',
+  process.env['GRYPHUS_DIST'] ?? 'dist',
+  `native/${process.arch}/gryphus-helper`,
+);
 /** Steps of 50 ms and more: five minutes. */
 const STEPS = 5000;
 /** Of a pilot's allocation, the last minute is for leaving: half a minute for the job. */

@@ -9,7 +9,12 @@ import { SLOW } from '../slow.ts';
 import { GlideinAgent } from './ground.ts';
 
 const KIND: Kind = skipWithoutSlurm() ? 'fork, ssh' : 'slurm, ssh';
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
+const HELPER = join(
+  import.meta.dirname,
+  '../..',
+  process.env['GRYPHUS_DIST'] ?? 'dist',
+  `native/${process.arch}/gryphus-helper`,
+);
 
 /** It counts until there is a file `$1.over`, and does not know that it is moved. */
 const COUNTER = `#!/bin/sh

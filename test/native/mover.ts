@@ -6,7 +6,7 @@ export const HELPER = join(
   import.meta.dirname,
   '../..',
   process.env['GRYPHUS_DIST'] ?? 'dist',
-  'native/gryphus-helper',
+  `native/${process.arch}/gryphus-helper`,
 );
 
 export interface Moved {

@@ -15,7 +15,7 @@ export const REMOTE_IO = join(
   import.meta.dirname,
   '../..',
   process.env['GRYPHUS_DIST'] ?? 'dist',
-  'native/gryphus-remote-io',
+  `native/${process.arch}/gryphus-remote-io`,
 );
 
 export interface Ended {

@@ -7,7 +7,12 @@ import { killMatching } from '../agent/kill.ts';
 import { SLOW } from '../slow.ts';
 import { quickPool } from './quick-pool.ts';
 
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
+const HELPER = join(
+  import.meta.dirname,
+  '../..',
+  process.env['GRYPHUS_DIST'] ?? 'dist',
+  `native/${process.arch}/gryphus-helper`,
+);
 
 /** A shell that counts with a child each time, and does not know that it is moved; the ledger tells what it did. */
 const COUNTER = `#!/bin/sh

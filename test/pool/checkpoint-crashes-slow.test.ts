@@ -7,7 +7,12 @@ import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 import { SLOW } from '../slow.ts';
 
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
+const HELPER = join(
+  import.meta.dirname,
+  '../..',
+  process.env['GRYPHUS_DIST'] ?? 'dist',
+  `native/${process.arch}/gryphus-helper`,
+);
 
 /** It counts until it is over, and does not know that it is moved. Each number has its own line in `$1.all`. */
 const COUNTER = `#!/bin/sh

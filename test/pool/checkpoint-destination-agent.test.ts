@@ -8,7 +8,12 @@ import { type Ftpd, skipWithoutFtpd, startFtpd } from '../sites/ftpd.ts';
 import { WebDav } from '../sites/webdav.ts';
 import { quickPool } from './quick-pool.ts';
 
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
+const HELPER = join(
+  import.meta.dirname,
+  '../..',
+  process.env['GRYPHUS_DIST'] ?? 'dist',
+  `native/${process.arch}/gryphus-helper`,
+);
 
 /** It counts until it is over, and does not know that it is moved. */
 const COUNTER = `#!/bin/sh

@@ -5,7 +5,12 @@ import { parseUserLog } from '../../src/user-log/text.ts';
 import { TestAgent, until } from '../agent/agent.ts';
 import { killMatching } from '../agent/kill.ts';
 
-const HELPER = join(import.meta.dirname, '../..', process.env['GRYPHUS_DIST'] ?? 'dist', 'native/gryphus-helper');
+const HELPER = join(
+  import.meta.dirname,
+  '../..',
+  process.env['GRYPHUS_DIST'] ?? 'dist',
+  `native/${process.arch}/gryphus-helper`,
+);
 
 const COUNTER = `#!/bin/sh
 echo start >>"$1"

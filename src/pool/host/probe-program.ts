@@ -17,6 +17,8 @@ export function probeProgram(name: string, dirs: readonly string[]): Probed {
   if (status === 0) return { program, said: stdout.trim() };
   if (error && 'code' in error && error.code === 'EACCES')
     return { reason: `${program} may not be executed: its directory is mounted noexec` };
+  if (error && 'code' in error && error.code === 'ENOEXEC')
+    return { reason: `${program} is for another processor than this one, which is ${process.arch}` };
   return { reason: sentence(stderr ?? '', name) || (error?.message ?? 'its probe failed') };
 }
 

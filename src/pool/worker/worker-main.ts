@@ -31,7 +31,8 @@ async function main(file: string): Promise<number> {
   const log = (message: string) => process.stderr.write(`${new Date().toISOString()} ${message}\n`);
   const config = readWorkerConfig(file);
   // A pilot has all its files in one directory.
-  const helper = findCheckpointHelper(join(HERE, 'native'), HERE);
+  const native = join(HERE, 'native', process.arch);
+  const helper = findCheckpointHelper(native, HERE);
   const { exit, message } = await runWorker(config, {
     file,
     scripts: { starter, taskRunner, waiter, ends },
@@ -39,7 +40,7 @@ async function main(file: string): Promise<number> {
     env,
     environment: process.env,
     checkpoints: await findEngines(config.checkpointEngines, helper),
-    remoteIo: findRemoteIo(join(HERE, 'native'), HERE),
+    remoteIo: findRemoteIo(native, HERE),
     log,
   });
   log(`exits: ${message}`);
