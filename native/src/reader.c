@@ -395,11 +395,4 @@ void each_block(const struct image *image, void (*call)(const struct image_block
     for (size_t k = 0; k < image->processes[i].page_count; k++) call(&image->processes[i].pages[k].block, with);
 }
 
-struct flock lock_range(const struct image_lock *lock) {
-  return (struct flock){.l_type = lock->writes ? F_WRLCK : F_RDLCK,
-                        .l_whence = SEEK_SET,
-                        .l_start = (off_t)lock->start,
-                        .l_len = (off_t)lock->length};
-}
-
 char *base_path(const char *image, uint64_t id) { return printed("%s.%016lx", image, id); }

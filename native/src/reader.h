@@ -2,7 +2,6 @@
 #ifndef READER_H
 #define READER_H
 
-#include <fcntl.h>
 #include <stdbool.h>
 
 #include "image.h"
@@ -70,8 +69,6 @@ void read_block(const struct image *image, const struct image_block *block, unsi
 void each_block(const struct image *image, void (*call)(const struct image_block *block, void *with), void *with);
 // Writes content to a file, at its position. False with errno if that fails.
 bool write_content_to(int file, const struct image *image, const struct content *content);
-// The place of a lock on its file, as fcntl(2) takes it.
-struct flock lock_range(const struct image_lock *lock);
 // Where the base of an image is.
 char *base_path(const char *image, uint64_t id);
 // A name that stays below a directory: relative, without empty parts, "." or "..".

@@ -97,6 +97,13 @@ static int open_one(const struct image *image, const struct read_description *on
   }
 }
 
+struct flock lock_range(const struct image_lock *lock) {
+  return (struct flock){.l_type = lock->writes ? F_WRLCK : F_RDLCK,
+                        .l_whence = SEEK_SET,
+                        .l_start = (off_t)lock->start,
+                        .l_len = (off_t)lock->length};
+}
+
 static void take_locks(const struct restoring *restoring) {
   for (size_t i = 0; i < restoring->image->lock_count; i++) {
     const struct image_lock *lock = &restoring->image->locks[i];

@@ -2,6 +2,7 @@
 #ifndef RESTORE_H
 #define RESTORE_H
 
+#include <fcntl.h>
 #include <stdatomic.h>
 
 #include "job.h"
@@ -29,6 +30,8 @@ struct restoring {
 // Restores it and returns, when its first process has ended, that one's wait status.
 int restore_job(const char *image, const struct request *request);
 
+// A lock as fcntl(2) takes it.
+struct flock lock_range(const struct image_lock *lock);
 void open_descriptions(struct restoring *restoring, int sandbox);
 // Becomes an empty process, with everything but memory and threads, that waits to be rebuilt. Does not return.
 _Noreturn void become(const struct restoring *restoring, size_t index);

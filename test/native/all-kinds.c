@@ -37,6 +37,7 @@ int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, work, NULL);
   close(open("up", O_CREAT | O_WRONLY, 0600));
+  if (write(1, "up\n", 3) != 3) return 1;
   pause();
   return 0;
 }

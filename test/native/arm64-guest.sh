@@ -76,5 +76,13 @@ move threads 5 200000 threads 3000
 echo "GUEST threads.out: $(md5sum </tmp/threads.out)"
 echo "GUEST seq: $(seq 1 20000 | md5sum)"
 move children 4 200000 sh -c 'seq 1 20000 | gzip >o.gz; for i in 1 2 3 4 5 6 7 8; do sleep 0.1; echo $i; done; zcat o.gz | md5sum; exit 5'
-move locks 3 300000 flock l sh -c 'n=0; while [ $n -lt 30 ]; do n=$((n + 1)); flock -n l true && exit 9; usleep 20000; done; echo locked'
+locks() { awk '{ print $2, $4, $7, $8 }' /proc/locks | sort | tr '\n' ';'; }
+begin locks all-kinds
+echo "GUEST locks before: $(locks)"
+dump --kill
+$H restore --from /tmp/locks.image --sandbox /tmp/locks.2 --report /tmp/report >/dev/null 2>&1 </dev/null &
+restored=$!
+until grep -q . /tmp/report 2>/dev/null; do usleep 20000; done
+echo "GUEST locks: $(locks)"
+kill -9 "$restored"
 poweroff -f

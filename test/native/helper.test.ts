@@ -73,6 +73,18 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
     240_000,
   );
 
+  const built = { x64: 62, arm64: 183 };
+  const programs = Object.entries(built).flatMap(([arch, machine]) =>
+    ['gryphus-helper', 'gryphus-remote-io'].map((name) => [join(HELPER, '../..', arch, name), machine] as const),
+  );
+  it.each(programs.filter(([path]) => existsSync(path)))('is a small static program: %s', (path, machine) => {
+    const bytes = readFileSync(path);
+    expect(bytes.length).toBeLessThan(1 << 20);
+    // Its processor, as ELF numbers them.
+    expect(bytes.readUInt16LE(18)).toBe(machine);
+    expect(bytes.includes('/lib/ld-')).toBe(false);
+  });
+
   it('writes, of a later image, only what has changed, and goes on from it with its bases', async () => {
     const box = join(root, 'grows');
     mkdirSync(box);

@@ -68,10 +68,7 @@ static size_t get_set(pid_t tid, unsigned kind, void *to, size_t room) {
 
 static void refuse_state(pid_t tid) {
   union {
-    struct user_za_header_or_sve {
-      uint32_t size, max_size;
-      uint16_t vl, max_vl, flags, reserved;
-    } header;
+    struct user_sve_header header;
     uint64_t words[16 << 10];
   } *found = allocate(sizeof *found);
   if (get_set(tid, NT_ARM_TAGGED_ADDR_CTRL, found, sizeof *found) > 0 && (found->words[0] & TAG_CHECKS))
