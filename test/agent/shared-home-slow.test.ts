@@ -68,7 +68,10 @@ describe.skipIf(!SLOW || !CAN_SHARE).each(['shared', 'own'] as const)(
       await ok(front, 'down');
       for (let start = 0; start < STARTS; start++) {
         const both = await Promise.all([front.run('up'), other.run('up')]);
-        expect(both.map(({ code }) => Number(code)).toSorted((a, b) => a - b), JSON.stringify(both)).toEqual([0, 75]);
+        expect(
+          both.map(({ code }) => Number(code)).toSorted((a, b) => a - b),
+          JSON.stringify(both),
+        ).toEqual([0, 75]);
         const winner = both[0].code === 0 ? front : other;
         expect(await submit(winner)).toBe(start + 2);
         await ok(winner, 'down');
