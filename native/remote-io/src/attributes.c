@@ -33,6 +33,7 @@ struct known {
   unsigned asked, asked_before;
   size_t names;  // when it was listed last
   bool huge;
+  bool forgotten;  // what its directory's list said of it is not believed any more
   struct known *next;
 };
 
@@ -66,6 +67,7 @@ static void learn(struct known *one, const struct stat *status, int error, int64
   one->error = error;
   one->until = time + BELIEVED;
   one->followed_until = 0;
+  one->forgotten = false;
   if (status) one->status = *status;
 }
 
@@ -158,7 +160,7 @@ static int believed_of_name(const char *path, struct known *directory, struct st
     *status = one->status;
     return one->error;
   }
-  return directory && believed(directory->listed_until, time) ? -ENOENT : -EAGAIN;
+  return directory && believed(directory->listed_until, time) && !one->forgotten ? -ENOENT : -EAGAIN;
 }
 
 static int attributes_of_name(const char *path, struct stat *status) {
@@ -249,11 +251,17 @@ void note_absence(const char *path) {
   pthread_mutex_unlock(&lock);
 }
 
+static void forget(struct known *one) {
+  one->until = 0;
+  one->forgotten = true;
+}
+
 void forget_name(const char *path) {
   char *parent = parent_of(path);
   pthread_mutex_lock(&lock);
-  known(path)->until = 0;
-  known(parent)->listed_until = known(parent)->until = 0;
+  forget(known(path));
+  forget(known(parent));
+  known(parent)->listed_until = 0;
   pthread_mutex_unlock(&lock);
   free(parent);
 }
