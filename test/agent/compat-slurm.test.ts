@@ -210,7 +210,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
     const id = (await ours('sbatch', '--parsable', '--array=1-3', '--wrap', 'sleep 600')).stdout.trim();
     const tasks = async (format: string) =>
       (await ours('squeue', '-h', '-r', '-j', id, '-S', 'K', '-o', format)).stdout.trim().split('\n');
-    const one = await ours('squeue', '-h', '-j', `${id}_3,${id}_2`, '-o', '%i');
+    const one = await ours('squeue', '-h', '-r', '-j', `${id}_3,${id}_2`, '-o', '%i');
     expect([one.code, one.stdout.trim().split('\n').sort()]).toEqual([0, [`${id}_2`, `${id}_3`]]);
     expect((await ours('squeue', '-h', '-j', `${id}_9`)).stdout).toBe('');
     expect((await ours('scontrol', 'hold', `${id}_2`)).code).toBe(0);

@@ -215,6 +215,7 @@ export class Strangers {
       ['prlimit', 'util-linux'],
       ['mount', 'mount'],
       ['chown', 'coreutils'],
+      ['timeout', 'coreutils'],
       ['mkdir', 'coreutils'],
     ] as const)
       if (this.#program(program) === undefined) return unable(`${program} (${from}) is missing`);
@@ -223,13 +224,11 @@ export class Strangers {
     } catch (thrown) {
       return unable(`${thrown instanceof Error ? thrown.message : String(thrown)}; name a directory with pool.execute`);
     }
-    const offline = this.#runs('true', '--net');
-    const proc = this.#runs(`mount -t proc -o ${PROC} proc /proc`) ? PROC : '';
     if (isRoot) {
       if (!this.#runs('true')) return unable('it may not make namespaces, as in a container without CAP_SYS_ADMIN');
       const ways = ['slot', 'nobody'].filter((way) => !('refusal' in account(way, new Set())));
       return ways.length > 0
-        ? { ways, refusal: undefined, offline, proc }
+        ? { ways, refusal: undefined, ...this.#more() }
         : unable("there is neither an account 'nobody' nor one 'slot1_1' for jobs of strangers");
     }
     if (this.#program('newuidmap') === undefined)
@@ -239,11 +238,21 @@ export class Strangers {
       return unable(
         `this user has no subordinate ids: as root, run usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ${this.#options.userName}`,
       );
-    if (!this.#runs('true'))
+    // Where the kernel refuses user namespaces, what unshare has started to map ids would wait for ever.
+    const plain = spawnSync(this.#found('unshare'), ['--user', '--map-root-user', '--', 'true'], { stdio: 'ignore' });
+    if (plain.status !== 0 || !this.#runs('true'))
       return unable(
         'it may not make user namespaces (see unshare --user --map-root-user --map-auto true), and is not root',
       );
-    return { ways: ['subuid'], refusal: undefined, offline, proc, first: { uid: first.uid, gid: first.gid } };
+    return { ways: ['subuid'], refusal: undefined, ...this.#more(), first: { uid: first.uid, gid: first.gid } };
+  }
+
+  /** What else can be had where strangers can be kept apart. */
+  #more(): Pick<Ability, 'offline' | 'proc'> {
+    return {
+      offline: this.#runs('true', '--net'),
+      proc: this.#runs(`mount -t proc -o ${PROC} proc /proc`) ? PROC : '',
+    };
   }
 
   /** Whether a command can run as a stranger does, after `also`. */
@@ -259,8 +268,10 @@ export class Strangers {
     ];
     const script = `mount -t tmpfs -o ro,size=4k none /tmp && { ${also}; } && exec "$@"`;
     const apart = [...(this.#options.isRoot ? [] : NAMESPACE), ...APART, ...more];
-    const words = [...apart, '--', '/bin/sh', '-c', script, 'sh', ...stranger];
-    return spawnSync(this.#found('unshare'), words, { timeout: PROBE_MS, stdio: 'ignore' }).status === 0;
+    const words = [this.#found('unshare'), ...apart, '--', '/bin/sh', '-c', script, 'sh', ...stranger];
+    // It ends all that unshare has started, too.
+    const within = ['--signal=KILL', String(PROBE_MS / 1000), ...words];
+    return spawnSync(this.#found('timeout'), within, { stdio: 'ignore' }).status === 0;
   }
 
   /** The first subordinate id of the worker's user. */
