@@ -22,6 +22,8 @@ export interface PoolKeeperOptions {
 
 /** How long the slots are waited for, in milliseconds. */
 const SLOTS_MS = 5000;
+/** The same once the Scheduler is to end: its last look at the machines. */
+const LAST_MS = 500;
 /**
  * How long a central manager that ended in order is not replaced, in milliseconds: it was told to end, and at a shutdown so is this
  * process.
@@ -99,17 +101,23 @@ export class PoolKeeper {
     }
   }
 
-  /** The pool's slots; none if no central manager answers, or after `leave`. */
+  /** The pool's slots; none if no central manager answers, after `leave` within half a second. */
   async slots(): Promise<readonly AttrTexts[]> {
     if (!this.#centralManager) return [];
     const client = askCentralManager(this.#options.socket, 'keeper');
     const answer = client.ask({ t: 'slots' }, 'slots').then(({ ads }) => ads);
-    const late = sleep(SLOTS_MS, [], { ref: false, signal: this.#leaving.signal }).catch(() => []);
+    const late = this.#late();
     try {
       return await Promise.race([answer.catch(() => []), late]);
     } finally {
       await client.close();
     }
+  }
+
+  async #late(): Promise<readonly AttrTexts[]> {
+    const last = () => sleep(LAST_MS, undefined, { ref: false });
+    await sleep(SLOTS_MS, undefined, { ref: false, signal: this.#leaving.signal }).catch(last);
+    return [];
   }
 
   /** One request at a time: a central manager that hangs answers none. */

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readPid } from '../../src/util/pid-file.ts';
 import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { CAN_SHARE, SharingMachine } from './shared-home.ts';
@@ -40,7 +40,7 @@ describe.skipIf(!SLOW || !CAN_SHARE).each(['shared', 'own'] as const)(
       expect(await submit(front)).toBe(1);
       const ours = front.daemons();
       // On the other machine, any process may have the number of this one's Redis.
-      const pid = Number(readFileSync(join(agent.home, 'state/redis/redis.pid'), 'utf8'));
+      const pid = readPid(join(agent.home, 'state/redis/redis.pid')) ?? 0;
       other.sh(
         `until [ "$!" = ${pid} ]; do echo ${pid - 1} >/proc/sys/kernel/ns_last_pid; sleep 600 >/dev/null 2>&1 & done`,
       );
