@@ -31,10 +31,11 @@ static pid_t start_one(void) {
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     int null = open("/dev/null", O_RDWR);
     for (int i = 0; i < 3; i++) dup2(null, i);
-    // Its pipe closes when it is ready.
+    pid_t before = getppid();
+    // Its pipe closes when it is ready, and from then on it may be stopped at any instruction.
     closefrom(3);
     // Until it has gone on below another process.
-    for (pid_t before = getppid(); getppid() == before;) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    while (getppid() == before) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     _exit(RIGHT);
   }
   close(made[1]);
