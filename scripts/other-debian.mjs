@@ -70,11 +70,10 @@ export function startsWith(program, loader, libraries) {
 }
 
 /**
- * Whether the programs of these packages are in `usr` of placeOf(name), with the libraries that they need, and gets them
- * from a later release; prints why not.
+ * Makes `place`, unless it is there, from these packages of a release of Debian: `make` puts what is wanted of `unpacked` into `ours`.
+ * Whether it is there then; prints why not.
  */
-export function needPackages(name, title, packages, release = 'trixie') {
-  const place = placeOf(name);
+export function makePlace(place, title, release, packages, make) {
   if (existsSync(place)) return true;
   const parent = join(place, '..');
   let dir;
@@ -86,8 +85,8 @@ export function needPackages(name, title, packages, release = 'trixie') {
     unpackPackages(dir, release, packages);
     const ours = join(dir, 'ours');
     mkdirSync(ours);
-    renameSync(join(dir, 'unpacked/usr'), join(ours, 'usr'));
-    keepTogether(join(ours, 'usr'), join(place, 'usr'));
+    make(join(dir, 'unpacked'), ours);
+    // Another process may have been faster.
     if (!existsSync(place)) renameSync(ours, place);
     return true;
   } catch (thrown) {
@@ -96,6 +95,18 @@ export function needPackages(name, title, packages, release = 'trixie') {
   } finally {
     if (dir !== undefined) rmSync(dir, { recursive: true, force: true });
   }
+}
+
+/**
+ * Whether the programs of these packages are in `usr` of placeOf(name), with the libraries that they need, and gets them
+ * from a later release; prints why not.
+ */
+export function needPackages(name, title, packages, release = 'trixie') {
+  const place = placeOf(name);
+  return makePlace(place, title, release, packages, (unpacked, ours) => {
+    renameSync(join(unpacked, 'usr'), join(ours, 'usr'));
+    keepTogether(join(ours, 'usr'), join(place, 'usr'));
+  });
 }
 
 /** Each program below `usr` starts with the loader and the libraries that will be below `final`. */

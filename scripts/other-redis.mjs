@@ -1,7 +1,7 @@
 // Redis and Valkey of other releases of Debian for the tests, with the libraries that each needs.
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { placeOf, startsWith, unpackPackages } from './other-debian.mjs';
+import { makePlace, placeOf, startsWith } from './other-debian.mjs';
 
 const LIBRARIES =
   'libatomic1 libc6 libcap2 libgcc-s1 libgcrypt20 libgpg-error0 libjemalloc2 liblz4-1 liblzf1 liblzma5 libstdc++6 libsystemd0 libzstd1'.split(
@@ -33,33 +33,16 @@ const KINDS = {
 export function needRedis(kind) {
   const { release, packages, program, server } = KINDS[kind];
   const place = placeOf(kind);
-  const path = join(place, server);
-  if (existsSync(path)) return path;
-  const parent = join(place, '..');
-  let dir;
-  try {
-    mkdirSync(parent, { recursive: true });
-    dir = mkdtempSync(join(parent, 'new-'));
-    chmodSync(dir, 0o755);
-    console.log(`Getting ${kind} from Debian ${release} …`);
-    unpackPackages(dir, release, [...packages, ...LIBRARIES]);
-    const ours = join(dir, 'ours');
-    mkdirSync(ours);
+  const isThere = makePlace(place, kind, release, [...packages, ...LIBRARIES], (unpacked, ours) => {
     for (const name of ['lib', 'usr/lib']) {
-      const from = join(dir, 'unpacked', name);
+      const from = join(unpacked, name);
       if (existsSync(from)) renameSync(from, join(ours, name.replace('/', '-')));
     }
-    renameSync(join(dir, 'unpacked/usr/bin', program), join(ours, server));
+    renameSync(join(unpacked, 'usr/bin', program), join(ours, server));
     linked(ours, place, server);
     if (release === 'bullseye') withLua(ours, place, server);
-    if (!existsSync(place)) renameSync(ours, place);
-    return path;
-  } catch (thrown) {
-    console.log(`gryphus: no ${kind} for the tests: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
-    return undefined;
-  } finally {
-    if (dir !== undefined) rmSync(dir, { recursive: true, force: true });
-  }
+  });
+  return isThere ? join(place, server) : undefined;
 }
 
 /** The program starts with the loader and the libraries that will be beside it. */
