@@ -1,6 +1,5 @@
 // Programs that this Debian does not have, from another release of it: unpacked into a separate directory with the
-// libraries
-// that they need. Nothing is installed, nothing is mounted, and root is not needed.
+// libraries that they need. Nothing is installed, nothing is mounted, and root is not needed.
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,

@@ -1,5 +1,5 @@
 // Redis and Valkey of other releases of Debian for the tests, with the libraries that each needs.
-import { chmodSync, existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePlace, placeOf, startsWith } from './other-debian.mjs';
 

@@ -3,7 +3,6 @@ import { statSync, writeFileSync } from 'node:fs';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { clientPath } from './client-path.ts';
 import { commandPlaces } from './places.ts';
-import { isServed } from './served.ts';
 
 /** A second call within this time, in milliseconds, may be one of a loop. */
 const OFTEN_MS = 60_000;
@@ -11,8 +10,8 @@ const OFTEN_MS = 60_000;
 const START_MS = 10_000;
 
 /** After a command that a server would have answered: starts one, without waiting for it, if such commands are called often. */
-export async function startIfOften(words: readonly string[]): Promise<void> {
-  if (!isServed(words) || clientPath() === undefined) return;
+export async function startIfOften(): Promise<void> {
+  if (clientPath() === undefined) return;
   const places = commandPlaces();
   if (places === undefined) return;
   const isOften = isYounger(places.called, OFTEN_MS);

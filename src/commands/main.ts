@@ -24,7 +24,7 @@ export async function main(words: readonly string[]): Promise<void> {
   ownStreams();
   sayWarnings();
   await run(words);
-  if (isServed(words)) await (await import('../command-server/called-often.ts')).startIfOften(words);
+  if (isServed(words)) await (await import('../command-server/called-often.ts')).startIfOften();
 }
 
 function sayWarnings(): void {

@@ -1,3 +1,4 @@
+import { isServed } from '../../command-server/served.ts';
 import { GryphusError } from '../../errors.ts';
 import { ownStreams } from '../streams.ts';
 import { speak } from './run.ts';
@@ -15,6 +16,6 @@ export async function main([command = '', ...words]: readonly string[]): Promise
     process.stderr.write(errorText(error, process.env['GRYPHUS_DEBUG'] !== undefined));
     process.exitCode = error instanceof GryphusError ? error.exitCode : 70;
   }
-  const { startIfOften } = await import('../../command-server/called-often.ts');
-  await startIfOften(['compat', 'speak', command, ...words]);
+  if (isServed(['compat', 'speak', command, ...words]))
+    await (await import('../../command-server/called-often.ts')).startIfOften();
 }
