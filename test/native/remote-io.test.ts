@@ -217,6 +217,76 @@ print(open(os.environ['D'] + '/big', 'rb').read()[-4:], os.stat(os.environ['D'] 
     expect(home.calls.filter((one) => one.startsWith('stat')).length).toBeLessThan(30);
   });
 
+  it('does not take a name for absent whose own answer was asked for before the list and came behind it', async () => {
+    mkdirSync(at('many'));
+    for (let i = 0; i < 20; i++) writeFileSync(at(`many/${i}`), String(i));
+    let listed: () => void = () => undefined;
+    const list = new Promise<void>((resolve) => (listed = resolve));
+    let asked: () => void = () => undefined;
+    const first = new Promise<void>((resolve) => (asked = resolve));
+    home.before = async ({ call, words }) => {
+      if (call === 'stat' && words[0]?.endsWith('/many/0') === true) {
+        asked();
+        await list;
+        await new Promise((resume) => setTimeout(resume, 200));
+      }
+      if (call === 'list') {
+        await first;
+        await new Promise((resume) => setTimeout(resume, 600));
+      }
+    };
+    home.after = ({ call }, answer) => {
+      if (call === 'list') listed();
+      return answer;
+    };
+    const { out, err } = await home.run([
+      'python3',
+      '-c',
+      `import os, threading, time
+d = os.environ['D'] + '/many/'
+def work():
+    os.stat(d + '0')
+    until = time.time() + 1.5
+    while time.time() < until: os.stat(d + '0')
+    print('there')
+one = threading.Thread(target=work)
+one.start()
+for i in range(1, 20): os.stat(d + str(i))
+one.join()`,
+    ]);
+    expect({ out, err }).toEqual({ out: 'there\n', err: '' });
+    expect(home.calls.filter((one) => one.startsWith('list'))).not.toHaveLength(0);
+  });
+
+  it('does not take a file for absent that it made while the list of its directory was on its way', async () => {
+    mkdirSync(at('many'));
+    for (let i = 0; i < 20; i++) writeFileSync(at(`many/${i}`), String(i));
+    home.after = async ({ call, words }, answer) => {
+      if (call !== 'list' || words[0]?.endsWith('/many') !== true) return answer;
+      writeFileSync(at('listing'), '');
+      while (!existsSync(at('many/new'))) await new Promise((resume) => setTimeout(resume, 5));
+      await new Promise((resume) => setTimeout(resume, 300));
+      return answer;
+    };
+    const { out, err } = await home.run([
+      'python3',
+      '-c',
+      `import os, threading, time
+d = os.environ['D'] + '/many/'
+def work():
+    while not os.path.exists(os.environ['D'] + '/listing'): time.sleep(0.05)
+    os.close(os.open(d + 'new', os.O_WRONLY | os.O_CREAT))
+    until = time.time() + 2
+    while time.time() < until: os.stat(d + 'new')
+    print('there')
+one = threading.Thread(target=work)
+one.start()
+for i in range(20): os.stat(d + str(i))
+one.join()`,
+    ]);
+    expect({ out, err }).toEqual({ out: 'there\n', err: '' });
+  });
+
   it('answers threads at once, and is not kept by one that waits', async () => {
     for (let i = 0; i < 8; i++) writeFileSync(at(`f${i}`), 'x'.repeat(2 << 20));
     const { out, err } = await home.run([

@@ -14,8 +14,8 @@
 #include "say.h"
 #include "wire.h"
 
-// How long what home said is believed; milliseconds.
-#define BELIEVED 1000
+// How long what home said is believed; microseconds.
+#define BELIEVED 1000000
 // All names of a directory are asked for if it was asked for so many within that time, and for more than a few of those that it has.
 #define MANY 4
 #define FEW(names) ((names) / 256)
@@ -27,13 +27,14 @@ struct known {
   char *path;
   // Until when they are believed, by the monotonic clock.
   int64_t until, followed_until, listed_until;
+  // When the question was asked whose answer they are, or when it was found that they may be wrong. Answers to older ones come too late.
+  int64_t told, list_told;
   int error, followed_error;  // 0, or an errno below 0
   struct stat status, followed;
   int64_t asked_since;
   unsigned asked, asked_before;
   size_t names;  // when it was listed last
   bool huge;
-  bool forgotten;  // what its directory's list said of it is not believed any more
   struct known *next;
 };
 
@@ -45,7 +46,7 @@ static int64_t not_before;
 static int64_t now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * 1000 + time.tv_nsec / 1000000;
+  return time.tv_sec * 1000000 + time.tv_nsec / 1000;
 }
 
 // The lock must be held.
@@ -61,18 +62,20 @@ static struct known *known(const char *path) {
   return *bucket = fresh;
 }
 
-static bool believed(int64_t until, int64_t time) { return until > time && until - BELIEVED >= not_before; }
+static bool believed(int64_t until, int64_t told, int64_t time) { return until > time && told >= not_before; }
 
-static void learn(struct known *one, const struct stat *status, int error, int64_t time) {
+// `asked`, `came`: when home was asked, and when it had answered.
+static void learn(struct known *one, const struct stat *status, int error, int64_t asked, int64_t came) {
+  if (asked < one->told) return;
+  one->told = asked;
   one->error = error;
-  one->until = time + BELIEVED;
+  one->until = came + BELIEVED;
   one->followed_until = 0;
-  one->forgotten = false;
   if (status) one->status = *status;
 }
 
 // The directory's list was brought: each of its names is known, and all others are not there.
-static void learn_names(const char *path, const uint8_t *bytes, size_t length, int64_t time) {
+static void learn_names(const char *path, const uint8_t *bytes, size_t length, int64_t asked, int64_t came) {
   for (size_t at = 0; at + 2 + STATUS_BYTES <= length;) {
     size_t name = bytes[at] | bytes[at + 1] << 8;
     if (at + 2 + name + STATUS_BYTES > length) return;
@@ -80,7 +83,7 @@ static void learn_names(const char *path, const uint8_t *bytes, size_t length, i
     struct stat status;
     read_status(bytes + at + 2 + name, STATUS_BYTES, &status);
     pthread_mutex_lock(&lock);
-    learn(known(whole), &status, 0, time);
+    learn(known(whole), &status, 0, asked, came);
     pthread_mutex_unlock(&lock);
     free(whole);
     at += 2 + name + STATUS_BYTES;
@@ -92,6 +95,7 @@ static int fetch_names(const char *path, uint8_t **all, size_t *length, size_t *
   *all = NULL;
   *length = *count = 0;
   char *after = copied("");
+  int64_t asked = now();
   for (;;) {
     struct answer answer = ask(&(struct request){.call = HOME_LIST, .words = {path, after}});
     free(after);
@@ -121,12 +125,15 @@ static int fetch_names(const char *path, uint8_t **all, size_t *length, size_t *
   free(after);
   // All at once: what is not known then is not there.
   int64_t came = now();
-  learn_names(path, *all, *length, came);
+  learn_names(path, *all, *length, asked, came);
   pthread_mutex_lock(&lock);
   struct known *directory = known(path);
   directory->huge = !whole;
   directory->names = *count;
-  if (whole) directory->listed_until = came + BELIEVED;
+  if (whole && asked >= directory->list_told) {
+    directory->list_told = asked;
+    directory->listed_until = came + BELIEVED;
+  }
   pthread_mutex_unlock(&lock);
   return 0;
 }
@@ -156,11 +163,13 @@ static int ask_status(const char *path, bool follow, struct stat *status) {
 // What is believed; -EAGAIN if nothing is. The lock must be held.
 static int believed_of_name(const char *path, struct known *directory, struct stat *status, int64_t time) {
   struct known *one = known(path);
-  if (believed(one->until, time)) {
+  if (believed(one->until, one->told, time)) {
     *status = one->status;
     return one->error;
   }
-  return directory && believed(directory->listed_until, time) && !one->forgotten ? -ENOENT : -EAGAIN;
+  // Of what was in the list, or was heard of later, the list says nothing.
+  bool unlisted = directory && believed(directory->listed_until, directory->list_told, time) && one->told < directory->list_told;
+  return unlisted ? -ENOENT : -EAGAIN;
 }
 
 static int attributes_of_name(const char *path, struct stat *status) {
@@ -185,7 +194,7 @@ static int attributes_of_name(const char *path, struct stat *status) {
     if (error == -EAGAIN) {
       error = ask_status(path, false, status);
       pthread_mutex_lock(&lock);
-      learn(known(path), error ? NULL : status, error, time);
+      learn(known(path), error ? NULL : status, error, time, time);
       pthread_mutex_unlock(&lock);
     }
     free(parent);
@@ -198,7 +207,7 @@ static int believed_target(const char *path, struct stat *status) {
   int error = -EAGAIN;
   pthread_mutex_lock(&lock);
   struct known *one = known(path);
-  if (believed(one->followed_until, now())) {
+  if (believed(one->followed_until, one->told, now())) {
     *status = one->followed;
     error = one->followed_error;
   }
@@ -215,9 +224,11 @@ int attributes(const char *path, bool follow, struct stat *status) {
   error = ask_status(path, true, status);
   pthread_mutex_lock(&lock);
   struct known *one = known(path);
-  one->followed_error = error;
-  one->followed = *status;
-  one->followed_until = time + BELIEVED;
+  if (time >= one->told) {
+    one->followed_error = error;
+    one->followed = *status;
+    one->followed_until = time + BELIEVED;
+  }
   pthread_mutex_unlock(&lock);
   return error;
 }
@@ -240,28 +251,32 @@ void note_status(const char *path, const struct stat *status) {
   pthread_mutex_lock(&lock);
   struct known *one = known(path);
   // What is known of a link is not what is known of its target.
-  if (believed(one->until, now()) && one->error == 0 && S_ISLNK(one->status.st_mode)) one->followed_until = 0;
-  else learn(one, status, 0, now());
+  int64_t time = now();
+  if (believed(one->until, one->told, time) && one->error == 0 && S_ISLNK(one->status.st_mode)) one->followed_until = 0;
+  else learn(one, status, 0, time, time);
   pthread_mutex_unlock(&lock);
 }
 
 void note_absence(const char *path) {
+  int64_t time = now();
   pthread_mutex_lock(&lock);
-  learn(known(path), NULL, -ENOENT, now());
+  learn(known(path), NULL, -ENOENT, time, time);
   pthread_mutex_unlock(&lock);
 }
 
 static void forget(struct known *one) {
   one->until = 0;
-  one->forgotten = true;
+  one->told = now() + 1;
 }
 
 void forget_name(const char *path) {
   char *parent = parent_of(path);
   pthread_mutex_lock(&lock);
   forget(known(path));
-  forget(known(parent));
-  known(parent)->listed_until = 0;
+  struct known *directory = known(parent);
+  forget(directory);
+  directory->listed_until = 0;
+  directory->list_told = directory->told;
   pthread_mutex_unlock(&lock);
   free(parent);
 }
