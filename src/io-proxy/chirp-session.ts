@@ -203,9 +203,12 @@ export class ChirpSession {
 }
 
 /** Resolves when more may be written. */
-export async function writeTo(socket: Socket, bytes: Buffer): Promise<void> {
+export async function writeTo(socket: Socket, ...pieces: readonly Uint8Array[]): Promise<void> {
   if (socket.destroyed || !socket.writable) return;
-  if (!socket.write(bytes)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined);
+  socket.cork();
+  const more = pieces.map((bytes) => socket.write(bytes)).every(Boolean);
+  socket.uncork();
+  if (!more) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined);
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -97,7 +97,7 @@ export class JobProxy {
   #remote(socket: Socket, incoming: Incoming, name: string): Promise<void> {
     return runRemoteSession({
       incoming,
-      write: (bytes) => writeTo(socket, bytes),
+      write: (pieces) => writeTo(socket, ...pieces),
       ask: ({ call, words, numbers, bytes, n, again }) =>
         this.#job.ask(
           { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${name}`, n, again },

@@ -41,9 +41,10 @@ export function readRemoteRequest(frame: Buffer): RemoteRequest | undefined {
   return { call, n: frame.readUInt32LE(0), again: frame.readUInt8(5) !== 0, words, numbers, bytes: frame.subarray(at) };
 }
 
-export function remoteAnswer(result: number, bytes: Uint8Array): Buffer {
+/** An answer, in the pieces that are sent one after another. */
+export function remoteAnswer(result: number, bytes: Uint8Array): readonly Uint8Array[] {
   const head = Buffer.alloc(REMOTE_HEAD + 8);
   head.writeUInt32LE(8 + bytes.length, 0);
   head.writeBigInt64LE(BigInt(Math.trunc(result)), REMOTE_HEAD);
-  return Buffer.concat([head, bytes]);
+  return bytes.length === 0 ? [head] : [head, bytes];
 }

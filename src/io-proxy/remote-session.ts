@@ -8,7 +8,7 @@ export interface RemoteSessionOptions {
   readonly incoming: Incoming;
   /** Asks the job's home, and waits for it while it is away. */
   readonly ask: (request: RemoteRequest) => Promise<HomeAnswer>;
-  readonly write: (bytes: Buffer) => Promise<void>;
+  readonly write: (pieces: readonly Uint8Array[]) => Promise<void>;
 }
 
 const EMPTY = Buffer.alloc(0);

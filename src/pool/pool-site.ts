@@ -88,7 +88,7 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
       } else if (message.t === 'piece') {
         const { key, name, offset } = message;
         pieces.push({ key, name, offset, data: Buffer.from(bytes) });
-      } else if (message.t === 'home') return void hearJob(message, Buffer.from(bytes));
+      } else if (message.t === 'home') return void hearJob(message, bytes);
       wake();
     },
     onLost: () => {

@@ -13,7 +13,7 @@ export const REMOTE_CALLS = [
   'list',
   /** PATH, FLAGS MODE: STATUS. Creates and empties it as `REMOTE_OPEN` says; 1 if it was created. */
   'open',
-  /** PATH, OFFSET LENGTH: STATUS and the bytes, fewer at the end of the file. */
+  /** PATH, OFFSET LENGTH NO_LINK: STATUS and the bytes, fewer at the end of the file. NO_LINK: fails for a link. */
   'read',
   /** PATH INODE, OFFSET and the bytes: STATUS. */
   'write',
@@ -53,10 +53,13 @@ export const REMOTE_TIME = { now: -1, omit: -2 } as const;
 /** The answer to a job whose lease is over while home is away. */
 export const REMOTE_OFFLINE = -100_000;
 
+/** The length of what `statusOf` makes. */
+export const STATUS_BYTES = 13 * 8;
+
 /** The state of a file: 13 numbers of 8 bytes, little-endian; times in nanoseconds. */
 export function statusOf(found: BigIntStats): Buffer {
   const { dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atimeNs, mtimeNs, ctimeNs } = found;
-  const bytes = Buffer.allocUnsafe(13 * 8);
+  const bytes = Buffer.allocUnsafe(STATUS_BYTES);
   const all = [dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atimeNs, mtimeNs, ctimeNs];
   for (const [i, value] of all.entries()) bytes.writeBigInt64LE(BigInt.asIntN(64, value), 8 * i);
   return bytes;

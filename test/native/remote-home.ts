@@ -115,7 +115,8 @@ export class RemoteHome {
     socket.write('0\n');
     const secrets = new Secrets([join(this.home, 'state')], join(this.dir, 'nobody'));
     const journal = new RequestJournal(join(this.dir, 'journal'));
-    const said = (bytes: Buffer) => new Promise<void>((resolve) => void socket.write(bytes, () => resolve()));
+    const said = (pieces: readonly Uint8Array[]) =>
+      new Promise<void>((resolve) => void socket.write(Buffer.concat(pieces), () => resolve()));
     await runRemoteSession({
       incoming,
       write: said,

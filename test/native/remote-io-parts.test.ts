@@ -68,7 +68,7 @@ while os.read(f, 1 << 20): pass
 g = os.open(big, os.O_RDONLY); print(g < 832)
 good(${FAR}, os.pread(g, 100, ${FAR})); good(${FAR / 2}, os.pread(f, 100, ${FAR / 2}))`),
     ).toBe('True\nTrue\n');
-    expect(asked).toBe(BIG);
+    expect(asked).toBeLessThanOrEqual(BIG + 65_536);
   });
 
   it('keeps no more on the disk than there is room for, and reads right what it brings again', async () => {

@@ -217,6 +217,29 @@ print(open(os.environ['D'] + '/big', 'rb').read()[-4:], os.stat(os.environ['D'] 
     expect(home.calls.filter((one) => one.startsWith('stat')).length).toBeLessThan(30);
   });
 
+  it('asks for a new small file once, and knows a link from what it leads to', async () => {
+    writeFileSync(at('small'), 'x'.repeat(1000));
+    writeFileSync(at('larger'), 'y'.repeat(100_000));
+    symlinkSync('small', at('link'));
+    const { out, err } = await home.run([
+      'python3',
+      '-c',
+      `import os, stat
+d = os.environ['D'] + '/'
+for name in ('small', 'larger', 'link', 'small', 'larger', 'link'):
+    print(name, len(open(d + name).read()), stat.S_ISLNK(os.lstat(d + name).st_mode))
+try: open(d + 'none')
+except FileNotFoundError: print('none')`,
+    ]);
+    expect({ out: out.split('\n'), err }).toEqual({
+      out: [...Array<string>(2).fill('small 1000 False\nlarger 100000 False\nlink 1000 True'), 'none', '']
+        .join('\n')
+        .split('\n'),
+      err: '',
+    });
+    expect(home.calls.filter((one) => one.endsWith('/small'))).toEqual(['read /small']);
+  });
+
   it('does not take a name for absent whose own answer was asked for before the list and came behind it', async () => {
     mkdirSync(at('many'));
     for (let i = 0; i < 20; i++) writeFileSync(at(`many/${i}`), String(i));

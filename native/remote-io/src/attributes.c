@@ -18,7 +18,7 @@
 #define BELIEVED 1000000
 // All names of a directory are asked for if it was asked for so many within that time, and for more than a few of those that it has.
 #define MANY 4
-#define FEW(names) ((names) / 256)
+#define FEW(names) ((names) / 32)
 // A directory with more names is not asked for as a whole to know of one.
 #define MOST_NAMES 20000
 #define BUCKETS 65536
@@ -35,6 +35,7 @@ struct known {
   unsigned asked, asked_before;
   size_t names;  // when it was listed last
   bool huge;
+  bool seen;  // it was there once
   struct known *next;
 };
 
@@ -71,7 +72,9 @@ static void learn(struct known *one, const struct stat *status, int error, int64
   one->error = error;
   one->until = came + BELIEVED;
   one->followed_until = 0;
-  if (status) one->status = *status;
+  if (!status) return;
+  one->status = *status;
+  one->seen = true;
 }
 
 // The directory's list was brought: each of its names is known, and all others are not there.
@@ -245,6 +248,18 @@ int believed_attributes(const char *path, bool follow, struct stat *status) {
   pthread_mutex_unlock(&lock);
   free(parent);
   return error || !follow || !S_ISLNK(status->st_mode) ? error : believed_target(path, status);
+}
+
+bool is_new(const char *path) {
+  char *parent = parent_of(path);
+  int64_t time = now();
+  pthread_mutex_lock(&lock);
+  struct known *one = known(path), *directory = is_home(parent) ? known(parent) : NULL;
+  bool fresh = !one->seen && !believed(one->until, one->told, time) &&
+               !(directory && believed(directory->listed_until, directory->list_told, time));
+  pthread_mutex_unlock(&lock);
+  free(parent);
+  return fresh;
 }
 
 void note_status(const char *path, const struct stat *status) {

@@ -10,6 +10,8 @@
 int attributes(const char *path, bool follow, struct stat *status);
 // The same from what is known already; -EAGAIN if home has to be asked.
 int believed_attributes(const char *path, bool follow, struct stat *status);
+// Whether home has never said that there is something, and not just now that there is not.
+bool is_new(const char *path);
 // Home has just told what a file is.
 void note_status(const char *path, const struct stat *status);
 // It is not there any more.

@@ -70,6 +70,18 @@ int bring_parts(struct object *object, const struct stat *status) {
   return error;
 }
 
+int keep(struct object *object, const struct stat *status, const uint8_t *bytes) {
+  if (object->written || object->parts || (object->here && object->whole && same_content(&object->status, status))) return 0;
+  int fd = fresh_file(object);
+  if (fd < 0) return -errno;
+  int error = store(fd, bytes, status->st_size, 0);
+  close(fd);
+  object->whole = error == 0;
+  object->status = *status;
+  drop_old();
+  return error;
+}
+
 int bring(struct object *object, const struct stat *status) {
   if (brought_up(object, status)) return bring_parts_missing(object);
   if (object->here && object->whole && (object->written || same_content(&object->status, status))) return 0;
@@ -288,7 +300,7 @@ int write_back(struct object *object) {
     close(fd);
     if (!error && last && here.st_size != object->status.st_size) object->whole = false;
     // It is not the file any more that was opened.
-    if (error == -ESTALE || error == -ENOENT) object->gone = true;
+    if (error == -ESTALE || error == -ENOENT) mark_gone(object);
     if (!error) note_status(object->path, &object->status);
   }
   object->error = error;

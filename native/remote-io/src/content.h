@@ -11,6 +11,8 @@ bool same_content(const struct stat *a, const struct stat *b);
 
 // From now on the object's file has the content that `status` says.
 int bring(struct object *object, const struct stat *status);
+// The same if home has just sent all of it.
+int keep(struct object *object, const struct stat *status, const uint8_t *bytes);
 // The same of a large file, of which parts are brought when they are read.
 int bring_parts(struct object *object, const struct stat *status);
 // It has been opened to be read and written, but nobody has written.

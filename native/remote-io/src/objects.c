@@ -25,6 +25,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct object *by_home[BUCKETS], *first_written;
 static struct local *by_local[BUCKETS];
 static atomic_uint_fast64_t files, last_number, written;
+// Whether some file may be one that `drop_old` deletes.
+static atomic_bool may_have_old;
 static int cache = -1, watch = -1;
 
 void open_cache(const char *directory) {
@@ -128,6 +130,7 @@ int fresh_file(struct object *object) {
   pthread_mutex_lock(&lock);
   one->next = *bucket;
   *bucket = one;
+  if (object->here) may_have_old = true;
   object->number = number;
   object->here = true;
   pthread_mutex_unlock(&lock);
@@ -178,21 +181,32 @@ static bool is_unused(const char *name) {
 }
 
 void drop_old(void) {
+  if (!atomic_exchange(&may_have_old, false)) return;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < BUCKETS; i++)
     for (struct local **at = &by_local[i]; *at;) {
       struct local *one = *at;
+      if (one->number == one->object->number && !one->object->gone) {
+        at = &one->next;
+        continue;
+      }
       char name[24];
       name_of(one->number, name);
-      if ((one->number != one->object->number || one->object->gone) && !one->object->written && is_unused(name)) {
+      if (!one->object->written && is_unused(name)) {
         *at = one->next;
         free(one);
         files--;
       } else {
+        may_have_old = true;
         at = &one->next;
       }
     }
   pthread_mutex_unlock(&lock);
+}
+
+void mark_gone(struct object *object) {
+  object->gone = true;
+  may_have_old = true;
 }
 
 void mark_written(struct object *object) {
@@ -256,7 +270,7 @@ static void each_below(const char *path, const char *to) {
       if (to && !one->directory) {
         one->path = printed("%s%s", to, rest);
       } else {
-        one->gone = true;
+        mark_gone(one);
       }
     }
 }

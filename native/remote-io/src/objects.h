@@ -54,8 +54,10 @@ int nameless_file(void);
 bool has_writers(const struct object *object);
 // Whether some process has an object's file open.
 bool in_use(const struct object *object);
-// Deletes files that are not an object's newest and that nobody has open.
+// Deletes files that are not an object's newest, or whose object is gone, and that nobody has open.
 void drop_old(void);
+// Its file at home was removed, or replaced.
+void mark_gone(struct object *object);
 // Puts an object on the list of those that may have been changed.
 void mark_written(struct object *object);
 void unmark_written(struct object *object);

@@ -18,6 +18,11 @@
 // As home understands them (src/site/remote-io.ts).
 enum { HOME_READS = 1, HOME_WRITES = 2, HOME_CREATES = 4, HOME_EXCLUDES = 8, HOME_EMPTIES = 16, HOME_NO_LINK = 32 };
 
+// Bytes.
+#define FIRST_PIECE (64 << 10)
+// Not through a link at the end: what is known of that is not what is known of its target.
+#define NO_LINK 1
+
 static int home_flags(int flags) {
   int way = flags & O_ACCMODE;
   return (way != O_WRONLY ? HOME_READS : 0) | (way != O_RDONLY ? HOME_WRITES : 0) | (flags & O_CREAT ? HOME_CREATES : 0) |
@@ -109,6 +114,33 @@ static struct outcome open_file(const struct call *call, const char *path, const
   return outcome;
 }
 
+// Content that came with a file's state.
+struct first {
+  uint8_t *bytes;
+  bool whole;
+};
+
+// A file that was never asked for: its state and a first piece of it, all of a small one, come together.
+static bool read_first(const char *path, struct stat *status, struct first *first) {
+  struct answer answer = ask(&(struct request){.call = HOME_READ, .words = {path}, .numbers = {0, FIRST_PIECE, NO_LINK}});
+  if (answer.result < 0 || !read_status(answer.bytes, answer.length, status)) {
+    free(answer.bytes);
+    return false;
+  }
+  *first = (struct first){.bytes = answer.bytes, .whole = answer.length - STATUS_BYTES == (uint64_t)status->st_size};
+  note_status(path, status);
+  return true;
+}
+
+static void keep_first(const char *path, const struct stat *status, const struct first *first) {
+  if (!first->whole) return;
+  struct object *object = object_of(path, status);
+  pthread_mutex_lock(&object->lock);
+  // If it cannot be kept, it is brought, and whoever opens it hears why it cannot.
+  keep(object, status, first->bytes + STATUS_BYTES);
+  pthread_mutex_unlock(&object->lock);
+}
+
 static int create_at_home(const char *path, int flags, mode_t mode, struct stat *status, bool *made) {
   struct answer answer =
       ask(&(struct request){.call = HOME_OPEN, .words = {path}, .numbers = {home_flags(flags), mode & 0777}});
@@ -136,7 +168,12 @@ struct outcome do_open(const struct call *call, const struct operand *one, const
   struct stat status;
   bool made = false, changes = (flags & O_ACCMODE) != O_RDONLY || flags & (O_CREAT | O_TRUNC);
   if (flags & O_PATH) changes = false;
-  if (!changes) {
+  bool plain = !changes && !(flags & (O_PATH | O_NOFOLLOW | O_DIRECTORY));
+  struct first first = {0};
+  if (plain && is_new(one->path) && read_first(one->path, &status, &first)) {
+    keep_first(one->path, &status, &first);
+    free(first.bytes);
+  } else if (!changes) {
     int error = attributes(one->path, !(flags & O_NOFOLLOW), &status);
     if (error) return value(error);
   } else {

@@ -17,6 +17,8 @@ export interface Call extends FilesOptions {
   readonly to: string;
   readonly numbers: readonly number[];
   readonly bytes: Uint8Array;
+  /** Whether a link at the end of the path is followed by `opened`; default true. */
+  readonly follow?: boolean;
 }
 export type Answer = Promise<HomeAnswer>;
 
@@ -43,7 +45,7 @@ export function opened(
   mode: number | undefined,
   work: (file: FileHandle) => Answer,
 ): Answer {
-  return at(call, true, async ({ path }) => {
+  return at(call, call.follow ?? true, async ({ path }) => {
     const found = await there(path);
     if (found?.isDirectory()) throw new SystemError('EISDIR');
     if (found && !found.isFile()) throw new SystemError('EACCES');

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { CHIRP_PIECE } from '../../site/chirp.ts';
-import { REMOTE_OPEN, statusOf } from '../../site/remote-io.ts';
+import { REMOTE_OPEN, STATUS_BYTES, statusOf } from '../../site/remote-io.ts';
 import { SystemError } from '../chirp/beneath.ts';
 import { type Answer, at, held, opened, openedAny, OK, there, writeAll } from '../chirp/held.ts';
 import { appendOnce, makesOnce } from '../chirp/once.ts';
@@ -34,18 +34,20 @@ export function openIt(asked: Asked): Answer {
 }
 
 export function read(asked: Asked): Answer {
-  return opened(asked, O_RDONLY, 0, async (file) => {
+  const follow = number(asked, 2) === 0;
+  return opened({ ...asked, follow }, O_RDONLY, 0, async (file) => {
     await refuseKey(asked, file);
-    const bytes = Buffer.allocUnsafe(Math.min(Math.max(number(asked, 1), 0), CHIRP_PIECE));
+    const wanted = Math.min(Math.max(number(asked, 1), 0), CHIRP_PIECE);
+    const bytes = Buffer.allocUnsafe(STATUS_BYTES + wanted);
     let got = 0;
-    while (got < bytes.length) {
-      const { bytesRead } = await file.read(bytes, got, bytes.length - got, number(asked, 0) + got);
+    while (got < wanted) {
+      const { bytesRead } = await file.read(bytes, STATUS_BYTES + got, wanted - got, number(asked, 0) + got);
       if (bytesRead === 0) break;
       got += bytesRead;
     }
     // Read afterwards: a change while we read is seen in it.
-    const state = statusOf(await file.stat({ bigint: true }));
-    return { result: got, bytes: Buffer.concat([state, bytes.subarray(0, got)]) };
+    statusOf(await file.stat({ bigint: true })).copy(bytes);
+    return { result: got, bytes: bytes.subarray(0, STATUS_BYTES + got) };
   });
 }
 

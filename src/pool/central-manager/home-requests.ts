@@ -19,7 +19,7 @@ export class HomeRequests {
     if (!client || client.closed) wait.reject(new GryphusError('site-unreachable', 'its GridManager is not connected'));
     else {
       this.#open.set(call, { client, wait });
-      client.send({ t: 'home', call, key, request }, Buffer.from(bytes));
+      client.send({ t: 'home', call, key, request }, bytes);
     }
     return wait.promise;
   }
@@ -28,7 +28,7 @@ export class HomeRequests {
     const open = this.#open.get(call);
     if (open?.client !== client) return;
     this.#open.delete(call);
-    open.wait.resolve({ result, bytes: Buffer.from(bytes) });
+    open.wait.resolve({ result, bytes });
   }
 
   leave(client: Client): void {

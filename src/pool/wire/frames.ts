@@ -17,16 +17,20 @@ const HEAD = 8;
 /** How long an unhurried message may be delayed so that others are sent with it, in milliseconds. */
 const MOMENT_MS = 4;
 
+/** From this size on, bytes are sent as they stand in memory and not copied between others; bytes. */
+const LARGE = 32 << 10;
+
 /**
  * One message as it is sent: the lengths of its two parts (unsigned 32-bit, big-endian), the message as JSON, and the
- * bytes that belong to it.
+ * bytes that belong to it, which must not be changed afterwards.
  */
 export function encodeFrame(message: WireMessage, bytes: Uint8Array = EMPTY): Buffer[] {
   const json = Buffer.from(JSON.stringify(message), 'utf8');
   const head = Buffer.allocUnsafe(HEAD);
   head.writeUInt32BE(json.length, 0);
   head.writeUInt32BE(bytes.length, 4);
-  return bytes.length === 0 ? [Buffer.concat([head, json])] : [Buffer.concat([head, json]), Buffer.from(bytes)];
+  if (bytes.length < LARGE) return [Buffer.concat([head, json, bytes])];
+  return [Buffer.concat([head, json]), Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)];
 }
 
 const EMPTY = Buffer.alloc(0);
@@ -136,7 +140,7 @@ export class Channel<In extends WireMessage, Out extends WireMessage> {
     return this.#stream.writableLength;
   }
 
-  /** `unhurried`: may be delayed briefly, so that others are sent with it. */
+  /** `unhurried`: may be delayed briefly, so that others are sent with it. `bytes` must not be changed afterwards. */
   send(message: Out, bytes?: Uint8Array, unhurried = false): void {
     if (this.#closed) return;
     this.#waiting.push(...encodeFrame(message, bytes));
@@ -163,7 +167,12 @@ export class Channel<In extends WireMessage, Out extends WireMessage> {
     clearTimeout(this.#moment);
     this.#moment = undefined;
     if (this.#waiting.length === 0 || this.#stream.destroyed) return;
-    this.#stream.write(this.#waiting.length === 1 ? this.#waiting[0] : Buffer.concat(this.#waiting));
+    if (this.#waiting.every((one) => one.length < LARGE)) this.#stream.write(Buffer.concat(this.#waiting));
+    else {
+      this.#stream.cork();
+      for (const one of this.#waiting) this.#stream.write(one);
+      this.#stream.uncork();
+    }
     this.#waiting.length = 0;
   }
 }

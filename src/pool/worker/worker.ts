@@ -102,7 +102,7 @@ export async function runWorker(
     );
     const chirp = new ChirpProxies(async ({ key }, request, bytes) => {
       const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
-      return { result, bytes: Buffer.from(got) };
+      return { result, bytes: got };
     });
     const remote =
       options.launchers &&
