@@ -11,7 +11,7 @@ const SLOW_LANE = [
   'test/crash/{flood,gram,gram-removal}.test.ts',
   'test/dag/examples-real.test.ts',
   'test/glidein/{containers-apptainer-slurm,glideins-sge}.test.ts',
-  'test/gram/{broken-off,failures}.test.ts',
+  'test/gram/{broken-off,cut,failures}.test.ts',
   'test/pool/containers-docker.test.ts',
 ];
 

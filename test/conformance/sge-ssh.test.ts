@@ -7,7 +7,7 @@ import { batchFaults } from './batch-faults.ts';
 import { type BatchGround, sshSge } from './batch-grounds.ts';
 import { freshKey, ledgerJob, run, shellJob, Watch } from './kit.ts';
 import { nodesTests } from './nodes.ts';
-import { testSite } from './suite.ts';
+import { OF_ITS_COMMANDS, testSite } from './suite.ts';
 
 const faults = batchFaults({
   submit: 'qsub',
@@ -74,5 +74,6 @@ testSite({
   name: 'Grid Engine over ssh',
   makeSite: sshSge,
   skip: skipWithoutSge(),
+  ordinary: OF_ITS_COMMANDS,
   more: (ground) => [faults, arrays, reasons, several].forEach((tests) => tests(ground)),
 });
