@@ -6,11 +6,17 @@ import type { AddressInfo } from 'node:net';
 import { userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { saveProxy } from '../../src/credentials/store.ts';
+import { proxyFor } from '../gram/kit.ts';
 import { type Ftpd, skipWithoutFtpd, startFtpd } from '../sites/ftpd.ts';
+import { missingPrograms } from '../sites/gatekeeper.ts';
+import { type GridCa, makeGridCa } from '../sites/grid-ca.ts';
+import { type GridFtp, GRIDFTP_PROGRAMS, startGridFtp } from '../sites/gridftp.ts';
 import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { killMatching } from './kill.ts';
 
+const GRIDFTP = SLOW && missingPrograms(GRIDFTP_PROGRAMS).length === 0;
 const FOLLOW = resolve('examples/stream/follow.sh');
 
 /** A file server whose names and contents a test can look at. */
@@ -41,6 +47,8 @@ describe('the output of a running job', () => {
   let server: Server;
   let http: Store;
   let ftpd: Ftpd | undefined;
+  let ca: GridCa | undefined;
+  let gridftp: GridFtp | undefined;
   /** Answers with 503 while this is set. */
   let away = false;
 
@@ -71,8 +79,15 @@ describe('the output of a running job', () => {
     };
     agent = new TestAgent();
     if (!skipWithoutFtpd()) ftpd = await startFtpd({ tls: true });
-    const ca = ftpd === undefined ? '' : `ca = "${ftpd.ca}"\n`;
-    agent.config(`[urls]\nstream_interval = "1s"\n${ca}[pool]\ncpus = 4\n`);
+    if (GRIDFTP) {
+      ca = makeGridCa();
+      const jane = ca.person('Jane User');
+      gridftp = await startGridFtp(ca, [jane]);
+      saveProxy(join(agent.work, 'proxy.pem'), await proxyFor(jane));
+      agent.env['X509_CERT_DIR'] = ca.trust;
+    }
+    const trusted = ftpd === undefined ? '' : `ca = "${ftpd.ca}"\n`;
+    agent.config(`[urls]\nstream_interval = "1s"\n${trusted}[pool]\ncpus = 4\n`);
     const login = `machine localhost login ${ftpd?.user} password "${ftpd?.password}"\n`;
     writeFileSync(join(agent.home, 'netrc'), login, { mode: 0o600 });
     await agent.ok('up');
@@ -82,6 +97,8 @@ describe('the output of a running job', () => {
     server.closeAllConnections();
     await new Promise((done) => server.close(done));
     await ftpd?.stop();
+    await gridftp?.stop();
+    ca?.stop();
   });
 
   /** Prints a line, half of one, and after each further word of the file `say` another line. */
@@ -125,12 +142,28 @@ queue
     };
   };
 
-  it.each(['http', ...(skipWithoutFtpd() ? [] : ['ftps'])])(
+  const gsiftp = (): Store => {
+    const files = join(agent.dir, 'gridftp');
+    mkdirSync(files, { recursive: true });
+    const read = (name: string) =>
+      existsSync(join(files, name)) ? readFileSync(join(files, name), 'utf8') : undefined;
+    return {
+      base: gridftp?.url(files) ?? '',
+      read,
+      names: () => readdirSync(files, { recursive: true, encoding: 'utf8' }),
+    };
+  };
+  const storeOf = (kind: string) => (kind === 'http' ? http : kind === 'ftps' ? ftps() : gsiftp());
+  const KINDS = ['http', ...(skipWithoutFtpd() ? [] : ['ftps']), ...(GRIDFTP ? ['gsiftp'] : [])];
+  /** What a job that uses such a URL needs. */
+  const needs = (kind: string) => (kind === 'gsiftp' ? 'x509userproxy = proxy.pem\n' : '');
+
+  it.each(KINDS)(
     'goes to its URL in whole lines: %s',
     async (kind) => {
-      const store = kind === 'http' ? http : ftps();
+      const store = storeOf(kind);
       const name = `${kind}.out`;
-      const cluster = await talker('', `${store.base}/${name}`);
+      const cluster = await talker(needs(kind), `${store.base}/${name}`);
       await until('the first line', () => partsOf(store, name) === 'one\n' || undefined, 60_000);
       say(cluster, 0);
       await until('more', () => partsOf(store, name) === 'one\nhalf 0\n' || undefined, 60_000);
@@ -226,11 +259,11 @@ ${more}queue
     200_000,
   );
 
-  it.each(!SLOW ? [] : ['http', ...(skipWithoutFtpd() ? [] : ['ftps'])])(
+  it.each(SLOW ? KINDS : [])(
     'and other files go to their URLs in whole lines: %s',
     async (kind) => {
-      const store = kind === 'http' ? http : ftps();
-      const cluster = await writer('', PLAINER, `output_destination = ${store.base}/${kind}-$(ClusterId)\n`);
+      const store = storeOf(kind);
+      const cluster = await writer(needs(kind), PLAINER, `output_destination = ${store.base}/${kind}-$(ClusterId)\n`);
       const name = (file: string) =>
         `${kind}-${cluster}/${kind === 'http' ? file.split('/').map(encodeURIComponent).join('/') : file}`;
       const has = (file: string, text: string) =>
