@@ -88,10 +88,16 @@ const MEMORY = z.strictObject({
 });
 const TOKENS = z.record(text, z.strictObject({ id: text, secret: text }));
 const HEARD = z.strictObject({ boot: text, uptime: amount });
+type Heard = z.infer<typeof HEARD>;
+/** So often is written down when a partner was heard; after a restart it counts as silent for up to so much longer. Seconds. */
+const HEARD_SECONDS = 15;
 
 /** What a gateway remembers of its partners from one process to the next. */
 export class FlockMemory {
   readonly #places: FlockPlaces;
+  readonly #heard = new Map<string, Heard | undefined>();
+  /** The machine's uptime when it was written, for each partner. */
+  readonly #writtenAt = new Map<string, number>();
 
   constructor(places: FlockPlaces) {
     this.#places = places;
@@ -125,21 +131,26 @@ export class FlockMemory {
 
   /** The partner has confirmed that it hears us. `secondsAgo`: when that was true. */
   confirmed(name: string, secondsAgo: number): void {
-    writeWhole(
-      this.#file(name, 'heard'),
-      JSON.stringify({ boot: bootOf(), uptime: Math.max(0, uptime() - secondsAgo) }),
-    );
+    const now = uptime();
+    const heard: Heard = { boot: bootOf(), uptime: Math.max(0, now - secondsAgo) };
+    this.#heard.set(name, heard);
+    if (now - (this.#writtenAt.get(name) ?? Number.NEGATIVE_INFINITY) < HEARD_SECONDS) return;
+    writeWhole(this.#file(name, 'heard'), JSON.stringify(heard));
+    this.#writtenAt.set(name, now);
   }
 
   /** Seconds since then, through any number of processes; for ever if the machine was started since. */
   silence(name: string): number {
-    const known = readAs(HEARD, this.#file(name, 'heard'));
+    if (!this.#heard.has(name)) this.#heard.set(name, readAs(HEARD, this.#file(name, 'heard')));
+    const known = this.#heard.get(name);
     if (!known) return 0;
     return known.boot === bootOf() ? Math.max(0, uptime() - known.uptime) : Number.POSITIVE_INFINITY;
   }
 
   forget(name: string): void {
     for (const kind of ['json', 'heard'] as const) rmSync(this.#file(name, kind), { force: true });
+    this.#heard.delete(name);
+    this.#writtenAt.delete(name);
   }
 
   #file(name: string, kind: 'json' | 'heard'): string {
