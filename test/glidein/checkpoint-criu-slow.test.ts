@@ -49,7 +49,7 @@ describe.skipIf(!SLOW || !isRoot || !needCriu())('a job with checkpoint_engine =
     killMatching('worker.mjs', agent);
     await agent.end();
     await sshd?.stop();
-    dav?.stop();
+    await dav?.stop();
   });
 
   it.each(['the spool', 'a URL'])(
