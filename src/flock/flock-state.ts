@@ -4,6 +4,7 @@ import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import type { Token } from '../pool/wire/auth.ts';
 import type { Tokens } from '../pool/wire/tokens.ts';
+import { sinceBootMs } from '../util/boot-clock.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { amount, count, flag, maybe, text } from '../util/schema.ts';
 import { BALANCE, Balance } from './balance.ts';
@@ -169,7 +170,7 @@ function readAs<S extends z.ZodType>(schema: S, file: string): z.infer<S> | unde
 
 /** Seconds that no setting of the clock changes, the same for all processes. */
 function uptime(): number {
-  return Number(readFileSync('/proc/uptime', 'utf8').split(' ')[0]);
+  return sinceBootMs() / 1000;
 }
 
 function bootOf(): string {

@@ -18,6 +18,7 @@ import { LendingRules } from './lending-rules.ts';
 import type { ForGateway } from './link.ts';
 import { fingerprint, PartnerState } from './partner.ts';
 import { ShownSlots } from './shown-slots.ts';
+import { sinceBootMs } from '../util/boot-clock.ts';
 import { partnerStatus } from './status.ts';
 
 export interface GatewayOptions {
@@ -193,7 +194,7 @@ export class Gateway {
           this.#borrower.lost(name);
           this.#shown.show(name);
         },
-        onConfirmed: (sentAt) => this.#memory.confirmed(name, (performance.now() - sentAt) / 1000),
+        onConfirmed: (sentAt) => this.#memory.confirmed(name, (sinceBootMs() - sentAt) / 1000),
       });
       this.#partners.set(name, state);
       state.link.open();

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import { asError, GryphusError } from '../errors.ts';
 import { Channel } from '../pool/wire/frames.ts';
 import { Pings, redialMs } from '../pool/wire/pings.ts';
+import { sinceBootMs } from '../util/boot-clock.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
 import {
   FLOCK_VERSION,
@@ -33,7 +34,7 @@ export interface FlockLinkOptions {
   readonly take: (message: ForGateway, bytes: Buffer) => void;
   /** What arrived does not follow the protocol, or is too much. */
   readonly onFault: (message: string) => void;
-  /** The partner has confirmed a ping; `sentAt`: when it was sent, by the monotonic clock in milliseconds. */
+  /** The partner has confirmed a ping; `sentAt`: when it was sent, in milliseconds since the machine was started. */
   readonly onConfirmed: (sentAt: number) => void;
 }
 
@@ -59,7 +60,7 @@ export class FlockLink {
   #dialling = false;
   #failures = 0;
   #retry: NodeJS.Timeout | undefined;
-  readonly #pings = new Pings();
+  readonly #pings = new Pings(sinceBootMs);
   readonly #asked = new Map<number, { readonly wait: Deferred<Answered>; readonly timer: NodeJS.Timeout }>();
   #lastAsked = 0;
   /** When the last byte came, by the monotonic clock in milliseconds. */

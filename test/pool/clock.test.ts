@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
 import type { CentralManagerPorts } from '../../src/pool/central-manager/central-manager-ports.ts';
 import { slotAds } from '../../src/pool/central-manager/slot-ads.ts';
+import type { FromCentralManager } from '../../src/pool/wire/wire.ts';
 import type { Report } from '../../src/site/contract.ts';
 import { steadyClock } from '../../src/util/steady-clock.ts';
 import { JUST_TRUE } from './just-true.ts';
@@ -14,9 +15,10 @@ const LEASE = 600;
 async function away() {
   const clocks = { wall: 1.7e12, own: 5000 };
   let last: Report | undefined;
+  const told: FromCentralManager[] = [];
   const ports: CentralManagerPorts = {
     journal: { add: () => undefined, whenSaved: (call) => call() },
-    toWorker: () => undefined,
+    toWorker: (_, message) => told.push(message),
     toClient: (_, report) => {
       last = report;
     },
@@ -42,7 +44,7 @@ async function away() {
     await settled();
     return last?.is;
   };
-  return { clocks, tick, centralManager, worker };
+  return { clocks, tick, centralManager, worker, told };
 }
 
 const settled = () => new Promise((resume) => setImmediate(() => setImmediate(resume)));
@@ -55,6 +57,23 @@ describe("a clock that is set while a job's worker is away", () => {
     clocks.own += LEASE * 1000;
     expect(await tick()).toBe('running');
     clocks.own += 61_000;
+    expect(await tick()).toBe('ended');
+  });
+
+  it('does not bring back what ended with its lease: a worker that still runs it has to forget it', async () => {
+    const { clocks, tick, centralManager, worker, told } = await away();
+    const held = [{ key: KEY, is: 'running', startedAt: 1.7e9 }] as const;
+    clocks.own += LEASE * 1000 + 59_000;
+    await tick();
+    centralManager.join(worker, held);
+    await settled();
+    expect(told).not.toContainEqual({ t: 'forget', keys: [KEY] });
+    centralManager.leave('w');
+    clocks.own += LEASE * 1000 + 61_000;
+    expect(await tick()).toBe('ended');
+    centralManager.join(worker, held);
+    await settled();
+    expect(told).toContainEqual({ t: 'forget', keys: [KEY] });
     expect(await tick()).toBe('ended');
   });
 

@@ -20,8 +20,10 @@ describe("a worker's reverse connection", () => {
   /** A link to a central manager that handles messages with `hear`; pings every 20 ms. */
   function open(
     hear: (message: FromWorker, centralManager: Channel<FromWorker, FromCentralManager>, wire: Duplex) => void,
+    clock?: () => number,
   ): Link {
     const made = new Link({
+      ...(clock && { clock }),
       token: TOKEN,
       instance: 'w',
       boot: 'b',
@@ -98,6 +100,27 @@ describe("a worker's reverse connection", () => {
     await until('many pings', () => pieces > 12 || undefined);
     expect(state).toEqual({ dials: 1, downs: [] });
     expect(made.silence).toBeGreaterThan(0.1);
+  });
+
+  it('was silent for as long as its machine slept, though the answer to an earlier ping is read only then', async () => {
+    let slept = 0;
+    let pongs: (() => void)[] = [];
+    const made = open(
+      (message, centralManager) => {
+        if (message.t === 'ping') pongs.push(() => centralManager.send({ t: 'pong', n: message.n }));
+      },
+      () => performance.now() + slept,
+    );
+    await until('a ping', () => pongs.length > 0 || undefined);
+    const late = pongs;
+    slept = 8 * 3_600_000;
+    for (const answer of late) answer();
+    await new Promise((resume) => setTimeout(resume, 5));
+    expect(made.silence).toBeGreaterThan(8 * 3600 - 1);
+    pongs = [];
+    await until('a ping after it', () => pongs.length > 0 || undefined);
+    for (const answer of pongs) answer();
+    await until('its answer', () => made.silence < 60 || undefined);
   });
 
   it('to a central manager of this machine is looked for all the time: its first job does not wait for it', async () => {

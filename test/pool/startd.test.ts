@@ -53,6 +53,7 @@ describe("a worker's runs", () => {
     args: readonly string[],
     claim: string = key,
     waits = false,
+    vacateSeconds = 1,
   ): void {
     const spec: RunSpec = {
       executable: { kind: 'there', path: executable },
@@ -61,7 +62,7 @@ describe("a worker's runs", () => {
       inputs: [],
       joinStderr: false,
       shared: { cwd: dir, executable },
-      vacateSeconds: 1,
+      vacateSeconds,
     };
     const size = { cpus: 1, memoryMb: 50, diskKb: 0, gpus: 0 };
     startd.take({ t: 'start', key, claim, kind: 'k', size, spec, lease: 60, ...(waits && { waits }) });
@@ -198,6 +199,24 @@ describe("a worker's runs", () => {
     expect(away).toBeGreaterThan(1);
     // A process that has not been waited for has no command line any more.
     expect(existsSync(`/proc/${away}/cmdline`) && readFileSync(`/proc/${away}/cmdline`, 'utf8')).toBeFalsy();
+  }, 60_000);
+
+  it('are killed before they may run elsewhere, however long they may take to end, and whoever asked them to before', async () => {
+    const patient = (key: AttemptKey) => {
+      start(key, '/bin/sh', ['-c', `trap : TERM; : > up-${key}; while :; do sleep 0.1; done`], key, false, 600);
+      return started(`up-${key}`);
+    };
+    await Promise.all(['a.1.0.1', 'a.2.0.1', 'a.3.0.1'].map((key) => patient(key as AttemptKey)));
+    startd.take({ t: 'cancel', key: 'a.1.0.1', how: 'vacate', message: 'the machine is wanted' });
+    startd.endLeases(61);
+    startd.endLeases(104);
+    expect(said.some(({ t }) => t === 'ended')).toBe(false);
+    startd.endLeases(106);
+    for (const key of ['a.1.0.1', 'a.2.0.1', 'a.3.0.1'] as const) await end(key);
+    await patient('a.4.0.1');
+    const known = startd.find('a.4.0.1');
+    startd.take({ t: 'forget', keys: ['a.4.0.1'] });
+    await until('the end of what the agent does not know', () => known?.phase === 'ended' || undefined, 5000);
   }, 60_000);
 
   it('find their ads, their proxy and their inputs in their sandbox, large ones too', async () => {

@@ -13,6 +13,7 @@ import {
   type Steer,
   type ToClient,
 } from '../wire/client-wire.ts';
+import { sinceBootMs } from '../../util/boot-clock.ts';
 import type { FromWorker } from '../wire/wire.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
@@ -53,7 +54,7 @@ export class CentralManagerClients {
   readonly #cancels = new Set<(attempt: Attempt) => void>();
   /** Since when clients have been away, in monotonic milliseconds; others since this central manager began. */
   readonly #away = new Map<string, number>();
-  readonly #startedAt = performance.now();
+  readonly #startedAt = sinceBootMs();
 
   constructor({ centralManager, workers, shells }: CentralManagerClientsOptions) {
     this.#shells = shells;
@@ -134,7 +135,7 @@ export class CentralManagerClients {
   }
 
   /** Ends the attempts that depend on clients who have been away for longer than their leases. */
-  tick(now = performance.now()): void {
+  tick(now = sinceBootMs()): void {
     const overdue: AttemptKey[] = [];
     for (const { key, client, request, phase, cancelling } of this.#centralManager.attempts()) {
       if (request.leased !== true || cancelling || phase === 'ended' || phase === 'withdrawn') continue;
@@ -160,7 +161,7 @@ export class CentralManagerClients {
     const open = this.#open.get(client);
     if (open?.channel !== channel) return;
     this.#open.delete(client);
-    this.#away.set(client, performance.now());
+    this.#away.set(client, sinceBootMs());
     if (open.map) this.#awaitMap(client);
   }
 

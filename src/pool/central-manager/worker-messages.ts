@@ -23,7 +23,11 @@ export class CentralManagerHearing {
     worker.held = new Map(held.map((one) => [one.key, one]));
     // Tasks of a map whose client has not reconnected yet are kept.
     const whose = (key: AttemptKey) => (this.#table.attempts.get(key) ?? this.#table.grants.get(key))?.worker;
-    const unknown = held.map(({ key }) => key).filter((key) => whose(key) !== worker.instance);
+    // One whose lease is over has ended for us, and may run elsewhere.
+    const isOver = (key: AttemptKey) => this.#table.attempts.get(key)?.phase === 'ended';
+    const unknown = held.flatMap(({ key, is }) =>
+      whose(key) !== worker.instance || (is !== 'ended' && isOver(key)) ? [key] : [],
+    );
     if (unknown.length > 0) this.#table.send(worker.instance, { t: 'forget', keys: unknown });
     for (const attempt of this.#table.attempts.values())
       if (attempt.worker === worker.instance) this.reconcile(worker, attempt, worker.held.get(attempt.key));

@@ -11,6 +11,12 @@ export class Pings {
   readonly #sentAt = new Map<number, number>();
   #timer: NodeJS.Timeout | undefined;
   #last = 0;
+  readonly #clock: () => number;
+
+  /** `clock`: milliseconds, by a clock that cannot be set. */
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
 
   /** Sends a ping each interval over the channel, until `stop`; closes it with the message if nothing comes back. */
   start(
@@ -34,7 +40,7 @@ export class Pings {
   /** A ping at once. */
   send(send: (n: number) => void): void {
     const n = ++this.#last;
-    this.#sentAt.set(n, performance.now());
+    this.#sentAt.set(n, this.#clock());
     send(n);
   }
 
@@ -42,7 +48,7 @@ export class Pings {
     clearInterval(this.#timer);
   }
 
-  /** When the ping that is answered was sent, by the monotonic clock in milliseconds; `undefined`: it was not. */
+  /** When the ping that is answered was sent, by that clock; `undefined`: it was not. */
   answered(n: number): number | undefined {
     const at = this.#sentAt.get(n);
     this.#sentAt.delete(n);

@@ -21,6 +21,8 @@ export interface LinkOptions {
   readonly boot: string;
   readonly size: () => Size;
   readonly dial: () => Promise<Duplex>;
+  /** Milliseconds, by a clock that cannot be set; default: `performance.now()`. */
+  readonly clock?: () => number;
   /** The longest wait before reconnecting, in milliseconds; default 30,000. */
   readonly longestRetryMs?: number;
   readonly ad: () => AttrTexts;
@@ -51,12 +53,16 @@ export class Link {
   #retry: NodeJS.Timeout | undefined;
   /** Messages from after the report of what we hold, until the welcome. */
   #unsent: [FromWorker, Uint8Array | undefined][] | undefined;
-  readonly #pings = new Pings();
-  /** When we sent the last ping that the central manager answered, by the monotonic clock in milliseconds. */
-  #heardAt = performance.now();
+  readonly #clock: () => number;
+  readonly #pings: Pings;
+  /** When we sent the last ping that the central manager answered, by the clock that we were given. */
+  #heardAt: number;
 
   constructor(options: LinkOptions) {
     this.#options = options;
+    this.#clock = options.clock ?? (() => performance.now());
+    this.#pings = new Pings(this.#clock);
+    this.#heardAt = this.#clock();
     this.asking = new Asking((ask, bytes) => {
       this.say(ask, bytes);
       return this.#up;
@@ -65,7 +71,7 @@ export class Link {
 
   /** Seconds since the central manager last demonstrably heard from us. */
   get silence(): number {
-    return (performance.now() - this.#heardAt) / 1000;
+    return (this.#clock() - this.#heardAt) / 1000;
   }
 
   /** Bytes waiting to be sent. */
@@ -146,7 +152,7 @@ export class Link {
     this.#up = true;
     for (const [said, bytes] of this.#unsent ?? []) channel.send(said, bytes);
     this.#unsent = undefined;
-    this.#heardAt = performance.now();
+    this.#heardAt = this.#clock();
     this.#pings.start(channel, message.ping * 1000, (n) => this.say({ t: 'ping', n }), 'the agent does not answer');
     this.#options.onUp(message.site);
     return true;

@@ -47,6 +47,8 @@ export class Run {
   decided: Ending | undefined;
   /** It was asked to end. */
   stopping = false;
+  /** It was killed because the agent may soon run it elsewhere. */
+  killed = false;
   /** A node of a parallel job that has all it needs, and waits for the others. */
   ready = false;
   /** It has been told to start with the others. */

@@ -26,7 +26,7 @@ import { BlobCache } from './sandbox.ts';
 import { dropUnused, equip, proxyAgain, stage } from './stage.ts';
 import type { StartdOptions } from './startd-options.ts';
 import { setTimers } from './run-timers.ts';
-import { cancelled, endLeases, evicted, graceOf, stop, sweep, Sweeper, unplaced } from './stopping.ts';
+import { cancelled, endLeases, evicted, graceOf, stop, stopNow, sweep, Sweeper, unplaced } from './stopping.ts';
 import { stillSuspended, userOrder } from './suspending.ts';
 import { placeWaiter } from './waiter/waiter.ts';
 import { type Start, WorkerClaims } from './worker-claims.ts';
@@ -168,10 +168,7 @@ export class Startd {
     if (now) for (const run of this.#runs.values()) if (run.phase !== 'ended') stop(run, evicted(message, 'drain'));
   }
 
-  /**
-   * Ends the runs that have been without contact to the central manager for longer than their lease. `seconds`: since
-   * it was last heard.
-   */
+  /** Ends the runs whose lease is over. `seconds`: since the central manager was last heard. */
   endLeases(seconds: number): void {
     endLeases(this.#runs.values(), seconds);
   }
@@ -369,7 +366,8 @@ export class Startd {
       if (run.forgotten || run.found) this.#claims.release(run.record.claim);
     } else {
       run.forgotten = true;
-      stop(run, cancelled('the agent does not know it'));
+      // It may run elsewhere by now.
+      stopNow(run, cancelled('the agent does not know it'));
       if (run.ready && run.aborted) this.#launch(run);
     }
   }

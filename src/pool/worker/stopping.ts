@@ -102,11 +102,23 @@ export function unplaced(run: Run, error: Error): Ending | undefined {
   return { ...ending, startedAt: at, endedAt: at };
 }
 
+/**
+ * A run may use this much of the minute that the central manager waits beyond its lease: then it may run elsewhere.
+ */
+const AFTER_LEASE_SECONDS = 45;
+
 /** Ends the runs whose lease is shorter than `seconds`, the time since the central manager was last heard. */
 export function endLeases(runs: Iterable<Run>, seconds: number): void {
   for (const run of runs) {
-    if (run.phase !== 'ended' && !run.decided && seconds > run.record.lease)
-      stop(run, evicted("its worker did not hear from the agent for the job's whole lease", 'lease'));
+    if (run.phase === 'ended' || run.killed || seconds <= run.record.lease) continue;
+    const ending = evicted("its worker did not hear from the agent for the job's whole lease", 'lease');
+    const left = run.record.lease + AFTER_LEASE_SECONDS - seconds;
+    if (left > 0) stop(run, ending, left);
+    else {
+      // Also one that was asked to end before, and may take long.
+      run.killed = true;
+      stopNow(run, ending);
+    }
   }
 }
 

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import { writeWhole } from '../../util/private-file.ts';
+import { sinceBootMs } from '../../util/boot-clock.ts';
 import { steadyClock } from '../../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { dialHome } from '../../reverse-connection/dial.ts';
@@ -89,7 +90,9 @@ export async function runWorker(
   if (!lock(dir)) return { exit: WORKER_EXIT.another, message: `another worker works in ${dir}` };
   const instance = instanceOf(dir);
   const machine = await new WorkerMachine({ ...options, config, instance }).open();
-  const now = steadyClock();
+  // The agent on this machine sleeps when this worker does; another agent's patience goes on.
+  const clock = config.socket === undefined ? sinceBootMs : () => performance.now();
+  const now = steadyClock(clock);
   let idleSince = now();
   let absent = 0;
   const containers = new Containers({ dir, ...options });
@@ -151,6 +154,7 @@ export async function runWorker(
       instance,
       boot: bootId(),
       size: () => machine.size,
+      clock,
       dial: () => dial(config),
       ...(config.socket === undefined ? {} : { longestRetryMs: LOCAL_RETRY_MS }),
       ad: () => ({ ...machine.ad, ...containers.ad(), ...accounts.ad(), ...changes() }),
