@@ -36,12 +36,12 @@ export async function ensureScheduler(
   settings: Settings,
   env: NodeJS.ProcessEnv,
 ): Promise<void> {
-  if (await runningScheduler(queue)) return;
+  if (await runningScheduler(queue)) return queue.handOver();
   try {
-    await startScheduler(paths, settings, env);
+    await startScheduler(paths, settings, env, () => queue.handOver());
   } catch (thrown) {
     // Another process started one first, which serves as well.
-    if (thrown instanceof GryphusError && thrown.code === 'already-running') return;
+    if (thrown instanceof GryphusError && thrown.code === 'already-running') return queue.handOver();
     throw thrown;
   }
 }
@@ -49,11 +49,16 @@ export async function ensureScheduler(
 /** How many times a Scheduler is started that is killed before it is ready. */
 const STARTS = 3;
 
-/** Starts the Scheduler as a separate process; resolves when it is ready, rejects with its error. */
-export async function startScheduler(paths: Paths, settings: Settings, env: NodeJS.ProcessEnv): Promise<void> {
+/** Starts the Scheduler as a separate process; resolves when it is ready, rejects with its error. `onStart`: it runs. */
+export async function startScheduler(
+  paths: Paths,
+  settings: Settings,
+  env: NodeJS.ProcessEnv,
+  onStart: () => void = () => undefined,
+): Promise<void> {
   let killedBy: NodeJS.Signals | undefined;
   for (let starts = 0; starts < STARTS; starts++) {
-    killedBy = await startOnce(paths, settings, env);
+    killedBy = await startOnce(paths, settings, env, onStart);
     if (killedBy === undefined) return;
   }
   throw failure(`The Scheduler was killed by ${killedBy} while starting, ${STARTS} times.`, null);
@@ -64,6 +69,7 @@ async function startOnce(
   paths: Paths,
   settings: Settings,
   env: NodeJS.ProcessEnv,
+  onStart: () => void,
 ): Promise<NodeJS.Signals | undefined> {
   const main = fileURLToPath(new URL('../scheduler/main.js', import.meta.url));
   if (!existsSync(main))
@@ -74,6 +80,7 @@ async function startOnce(
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  if (child.pid !== undefined) onStart();
   const killedBy = await new Promise<NodeJS.Signals | undefined>((resolve, reject) => {
     let said = '';
     let complaint = '';

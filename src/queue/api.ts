@@ -243,6 +243,8 @@ export interface Queue {
   /** Deletes all work items, as if BullMQ had lost them. */
   forgetAllWork(): Promise<void>;
 
+  /** A Scheduler runs: the private Redis, which this process may have started, does not end with it any more. */
+  handOver(): void;
   /** Closes this process's connections. */
   close(): Promise<void>;
 }

@@ -107,6 +107,7 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
       return known;
     },
     forgetAllWork: () => forgetAllWork(context.db),
+    handOver: () => context.db.handOver(),
     close: async () => {
       await Promise.all([...work.values()].map((one) => one.close()));
       await context.db.close();

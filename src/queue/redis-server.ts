@@ -11,6 +11,7 @@ import { damagedQueue, refuseLaterFile } from './redis-damage.ts';
 import { serverProcess } from './redis-files.ts';
 import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
+import { attended, endsWithUs } from './redis-unattended.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
 
 /** Limit for starting, milliseconds; loading a large append-only file takes longer, and is waited for without limit. */
@@ -34,8 +35,8 @@ fi
 exec "$@"`;
 
 /**
- * Starts the private server of a state directory, unless it is running; whether it did. With `signal`, it is no longer wanted: one that
- * is being started is ended, and this rejects.
+ * Starts the private server of a state directory, unless it is running; whether it did. It ends with this process until `attended`. With
+ * `signal`, it is no longer wanted: one that is being started is ended, and this rejects.
  */
 export async function ensureServer(options: ServerOptions, signal?: AbortSignal): Promise<boolean> {
   const known = serverPlace(options);
@@ -136,11 +137,14 @@ async function launch(
     child.once('exit', (code) => resolve(code ?? 128));
   });
   child.unref();
+  endsWithUs(place.socket, () => child.kill('SIGTERM'));
   const stop = new AbortController();
   const unwanted = () => child.kill('SIGTERM');
   signal?.addEventListener('abort', unwanted, { once: true });
   try {
-    return await Promise.race([ended, untilReady(place, deadline, stop.signal)]);
+    const how = await Promise.race([ended, untilReady(place, deadline, stop.signal)]);
+    if (how !== 'ready') attended(place.socket);
+    return how;
   } finally {
     stop.abort();
     signal?.removeEventListener('abort', unwanted);

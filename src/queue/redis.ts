@@ -6,6 +6,7 @@ import type { QueueOptions } from './types.ts';
 import { diskIsFull } from './redis-disk.ts';
 import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
+import { attended } from './redis-unattended.ts';
 import { ensureServer, serverState, stopServer, tellServer } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
@@ -78,6 +79,8 @@ export class Connection {
     const started = url === undefined && starts && (await ensureServer(options, options.leaving));
     const connection = new Connection(options, url);
     if (started) connection.#startedAt = performance.now();
+    // Whoever restarts it also ends it.
+    if (options.start === 'keep') connection.handOver();
     try {
       if (url === undefined && options.start === 'never') await connection.#refuseAway();
       connection.#main.connect().catch(() => undefined);
@@ -191,6 +194,11 @@ export class Connection {
     return this.#closed;
   }
 
+  /** The Scheduler looks after the server that this process may have started: it stays. */
+  handOver(): void {
+    if (this.#url === undefined) attended(this.where);
+  }
+
   readonly #leave = (): void => {
     if (this.#main.status !== 'ready') this.#giveUp();
     // Where `close` is not waited for.
@@ -272,6 +280,7 @@ export class Connection {
     this.#reviving = ensureServer(this.#options, this.#leaving)
       .then((started) => {
         if (started) this.#startedAt = performance.now();
+        this.handOver();
       })
       // The next 'close' event tries again, because the client keeps reconnecting.
       .catch(() => undefined)
