@@ -12,6 +12,7 @@ const PARTS = [
   ['central manager', /central-manager-main/],
   ['worker', /worker\.mjs/],
   ['Redis', /redis-server/],
+  ['web', /web-server/],
 ];
 
 export class Agent {

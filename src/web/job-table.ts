@@ -1,33 +1,24 @@
 import type { EventWithCursor, Gryphus, JobId } from '../index.ts';
+import { IdSet } from '../job/id-set.ts';
 import { parseJobId } from '../job/ids.ts';
-import { LIFE } from '../job/life.ts';
-import type { Hub } from './hub.ts';
 import { filterOf } from './filter.ts';
+import type { Hub } from './hub.ts';
 import { pageById } from './id-page.ts';
+import { fitting, inOrder, Ordered, type Sort } from './order.ts';
 import { haystack, type Row, ROW_ATTRIBUTES, rowOf } from './row.ts';
 
-/** Without a viewer for this long, the table is given up; milliseconds. */
-const FORGET_MS = 120_000;
+/** When nobody has asked for this long, the table is given up; milliseconds. */
+const FORGET_MS = 600_000;
 /** How many jobs one look at the queue names. */
 const AT_ONCE = 2000;
-/** How long the answer of a constraint holds although jobs change; milliseconds. */
-const CONSTRAINT_MS = 2000;
-
-export const SORTS = [
-  'id',
-  'state',
-  'owner',
-  'batch',
-  'command',
-  'site',
-  'host',
-  'submitted',
-  'since',
-  'runtime',
-  'memory',
-  'prio',
-] as const;
-export type Sort = (typeof SORTS)[number];
+/** Lists that are kept in order, and how long one is after it was last asked for; milliseconds. */
+const LISTS = 4;
+const LIST_MS = 60_000;
+/** A list that changes as time passes is made anew when it is this old, or so many times what making it took; milliseconds. */
+const AGED_MS = 2000;
+const AGED_TIMES = 20;
+/** A constraint whose value may change although no job does. */
+const TIMED = /\b(?:time|currenttime|random)\b/i;
 
 export interface TableWish {
   /** Words, or a ClassAd constraint. */
@@ -45,30 +36,38 @@ export interface TablePage {
   readonly rows: readonly Row[];
 }
 
-interface Ordered {
+interface List {
   readonly key: string;
-  readonly version: number;
-  readonly rows: readonly Row[];
+  readonly ordered: Ordered;
+  readonly constraint: string | undefined;
+  /** For words; of a constraint the queue is asked. */
+  readonly fits: (row: Row) => boolean;
+  /** Until when it is good, and when it was last asked for; Unix milliseconds. */
+  readonly until: number;
+  asked: number;
+}
+
+/** What was read of the queue, and the lists that were made of it. */
+interface Known {
+  readonly rows: Map<number, Map<number, Row>>;
+  readonly all: Ordered;
+  lists: readonly List[];
 }
 
 /**
  * The rows of all jobs in the queue, kept up to date by events while somebody looks at them: a page of the table costs no
- * walk of the queue.
+ * walk of the queue, and a change of some jobs no other sort.
  */
 export class JobTable {
   readonly #gryphus: Gryphus;
   readonly #stop: () => void;
-  #rows: Map<string, Row> | undefined;
-  #loading: Promise<Map<string, Row>> | undefined;
+  #known: Known | undefined;
+  #loading = false;
   #dirty = new Set<string>();
   #dirtyClusters = new Set<number>();
-  #version = 0;
-  #ordered: Ordered[] = [];
-  #constraint:
-    | { readonly text: string; readonly at: number; readonly version: number; readonly ids: Set<string> }
-    | undefined;
-  #seen = 0;
-  #updating: Promise<void> = Promise.resolve();
+  #forgetting: NodeJS.Timeout | undefined;
+  /** One request after the other reads, and waits for what is read. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(gryphus: Gryphus, hub: Hub) {
     this.#gryphus = gryphus;
@@ -77,57 +76,70 @@ export class JobTable {
 
   close(): void {
     this.#stop();
+    clearTimeout(this.#forgetting);
   }
 
   async page(wish: TableWish, now = Date.now()): Promise<TablePage> {
     // What most people look at first takes no walk of the queue.
-    const byId = wish.sort === 'id' && wish.box.trim() === '' && !this.#rows;
-    const page = byId ? await pageById(this.#gryphus, wish) : undefined;
+    const page = wish.sort === 'id' && wish.box.trim() === '' ? await pageById(this.#gryphus, wish) : undefined;
     if (page) return page;
-    const rows = await this.#current(now);
-    const ordered = await this.#order(rows, wish, now);
-    return { found: ordered.length, all: rows.size, rows: ordered.slice(wish.offset, wish.offset + wish.limit) };
+    return this.#inTurn(async () => {
+      const known = await this.#current();
+      const { rows } = await this.#list(known, wish, now);
+      return {
+        found: rows.length,
+        all: known.all.rows.length,
+        rows: rows.slice(wish.offset, wish.offset + wish.limit),
+      };
+    });
   }
 
   /** All rows that fit the box. */
-  async matching(box: string, now = Date.now()): Promise<readonly Row[]> {
-    const rows = await this.#current(now);
-    return this.#order(rows, { box, sort: 'id', descending: false }, now);
+  matching(box: string, now = Date.now()): Promise<readonly Row[]> {
+    const wish = { box, sort: 'id', descending: false } as const;
+    return this.#inTurn(async () => (await this.#list(await this.#current(), wish, now)).rows);
   }
 
-  async #current(now: number): Promise<Map<string, Row>> {
-    this.#seen = now;
-    this.#rows ??= await (this.#loading ??= this.#load());
-    const rows = this.#rows;
-    const updating = this.#updating.then(() => this.#update(rows));
-    this.#updating = updating.catch(() => undefined);
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+
+  async #current(): Promise<Known> {
+    clearTimeout(this.#forgetting);
+    this.#forgetting = setTimeout(() => this.#forget(), FORGET_MS).unref();
+    this.#known ??= await this.#load();
+    const known = this.#known;
     try {
-      await updating;
+      await this.#update(known);
     } catch (thrown) {
       // What had changed is no longer known: everything is read anew.
-      if (this.#rows === rows) this.#forget();
+      this.#forget();
       throw thrown;
     }
-    return rows;
+    return known;
   }
 
-  async #load(): Promise<Map<string, Row>> {
+  async #load(): Promise<Known> {
+    this.#loading = true;
     try {
-      const rows = new Map<string, Row>();
+      const rows: Known['rows'] = new Map();
+      const all: Row[] = [];
       for await (const jobs of this.#gryphus.queryChunks({ attributes: ROW_ATTRIBUTES }))
-        for (const job of jobs) rows.set(nameOf(job.id), rowOf(job));
-      return rows;
+        for (const job of jobs) {
+          const row = rowOf(job);
+          put(rows, row);
+          all.push(row);
+        }
+      return { rows, all: new Ordered(all, 'id', false, 0), lists: [] };
     } finally {
-      this.#loading = undefined;
+      this.#loading = false;
     }
   }
 
   #take(events: readonly EventWithCursor[]): void {
-    if (!this.#rows && !this.#loading) return;
-    if (Date.now() - this.#seen > FORGET_MS) {
-      this.#forget();
-      return;
-    }
+    if (!this.#known && !this.#loading) return;
     for (const event of events) {
       if (event.type === 'retired') for (const job of event.jobs) this.#dirty.add(job);
       else if ('job' in event && event.job !== undefined) this.#dirty.add(event.job);
@@ -136,66 +148,86 @@ export class JobTable {
   }
 
   #forget(): void {
-    this.#rows = undefined;
-    this.#ordered = [];
-    this.#constraint = undefined;
+    this.#known = undefined;
     this.#dirty.clear();
     this.#dirtyClusters.clear();
   }
 
-  async #update(rows: Map<string, Row>): Promise<void> {
+  async #update(known: Known): Promise<void> {
+    const now = Date.now();
+    known.lists = known.lists.filter(({ asked, until }) => now - asked < LIST_MS && now < until);
     if (this.#dirty.size === 0 && this.#dirtyClusters.size === 0) return;
     const [names, clusters] = [[...this.#dirty], [...this.#dirtyClusters]];
     this.#dirty = new Set();
     this.#dirtyClusters = new Set();
-    this.#version += 1;
     if (clusters.length > 0)
       for await (const jobs of this.#gryphus.queryChunks({ clusters, attributes: ROW_ATTRIBUTES }))
-        for (const job of jobs) rows.set(nameOf(job.id), rowOf(job));
+        await this.#change(known, [], jobs.map(rowOf));
     for (let from = 0; from < names.length; from += AT_ONCE) {
-      const some = names.slice(from, from + AT_ONCE);
-      const ids = some.map(parseJobId).filter((id) => id !== undefined);
-      const gone = new Set(some);
+      const ids = names.slice(from, from + AT_ONCE).flatMap((name) => parseJobId(name) ?? []);
+      const rows: Row[] = [];
       for await (const jobs of this.#gryphus.queryChunks({ ids, attributes: ROW_ATTRIBUTES }))
-        for (const job of jobs) {
-          const name = nameOf(job.id);
-          rows.set(name, rowOf(job));
-          gone.delete(name);
-        }
-      for (const name of gone) rows.delete(name);
+        rows.push(...jobs.map(rowOf));
+      await this.#change(known, ids, rows);
     }
   }
 
-  async #order(
-    rows: Map<string, Row>,
+  /** `rows` are new or changed; of `ids`, those without a row are gone. */
+  async #change({ rows: kept, all, lists }: Known, ids: readonly JobId[], rows: readonly Row[]): Promise<void> {
+    const there = new IdSet();
+    const changes = rows.map((after) => {
+      there.add(after.id);
+      return { before: put(kept, after), after };
+    });
+    const gone = ids.filter((id) => !there.has(id)).map((id) => take(kept, id));
+    for (const { before, after } of changes) all.change(before, after);
+    for (const before of gone) all.change(before, undefined);
+    for (const { ordered, constraint, fits } of lists) {
+      const meets =
+        constraint === undefined
+          ? fits
+          : setOf(
+              await this.#meeting(
+                constraint,
+                rows.map(({ id }) => id),
+              ),
+            );
+      for (const { before, after } of changes) ordered.change(before, meets(after) ? after : undefined);
+      for (const before of gone) ordered.change(before, undefined);
+    }
+  }
+
+  /** Which jobs of the queue, or of these, meet a constraint. */
+  async #meeting(constraint: string, ids?: readonly JobId[]): Promise<IdSet> {
+    const found = new IdSet();
+    for await (const jobs of this.#gryphus.queryChunks({ ...(ids ? { ids } : {}), constraint, attributes: [] }))
+      for (const { id } of jobs) found.add(id);
+    return found;
+  }
+
+  async #list(
+    known: Known,
     { box, sort, descending }: Pick<TableWish, 'box' | 'sort' | 'descending'>,
     now: number,
-  ): Promise<readonly Row[]> {
-    const key = JSON.stringify([box, sort, descending]);
-    const known = this.#ordered.find((one) => one.key === key && one.version === this.#version);
-    if (known) return known.rows;
-    const fits = await this.#fits(box, now);
-    const chosen = [...rows.values()].filter(fits);
-    chosen.sort(comparison(sort, now));
-    if (descending) chosen.reverse();
-    this.#ordered = [{ key, version: this.#version, rows: chosen }, ...this.#ordered.slice(0, 3)];
-    return chosen;
-  }
-
-  async #fits(box: string, now: number): Promise<(row: Row) => boolean> {
-    const filter = filterOf(box);
-    if (filter.is === 'words') return (row) => filter.fits(row, haystack(row));
-    const old = this.#constraint;
-    const good = old?.text === filter.text && (old.version === this.#version || now - old.at < CONSTRAINT_MS);
-    if (!good) {
-      const ids = new Set<string>();
-      const version = this.#version;
-      for await (const jobs of this.#gryphus.queryChunks({ constraint: filter.text, attributes: [] }))
-        for (const { id } of jobs) ids.add(nameOf(id));
-      this.#constraint = { text: filter.text, at: now, version, ids };
+  ): Promise<Ordered> {
+    const key = JSON.stringify([box.trim(), sort, descending]);
+    const old = known.lists.find((list) => list.key === key);
+    if (old) {
+      old.asked = now;
+      return old.ordered;
     }
-    const ids = this.#constraint?.ids;
-    return (row) => ids?.has(nameOf(row.id)) === true;
+    const began = performance.now();
+    const filter = filterOf(box);
+    const constraint = filter.is === 'constraint' ? filter.text : undefined;
+    const words = (row: Row) => filter.is === 'words' && filter.fits(row, haystack(row));
+    const fits = constraint === undefined ? words : setOf(await this.#meeting(constraint));
+    const chosen = box.trim() === '' ? known.all.rows : await fitting(known.all.rows, fits);
+    const ordered = new Ordered(inOrder(chosen, sort, descending, now), sort, descending, now);
+    const aging = sort === 'runtime' || (constraint !== undefined && TIMED.test(constraint));
+    const good = aging ? Math.max(AGED_MS, AGED_TIMES * (performance.now() - began)) : Number.POSITIVE_INFINITY;
+    const list = { key, ordered, constraint, fits: words, until: now + good, asked: now };
+    known.lists = [list, ...known.lists.slice(0, LISTS - 1)];
+    return ordered;
   }
 }
 
@@ -203,42 +235,24 @@ export function nameOf({ cluster, proc }: JobId): string {
   return `${cluster}.${proc}`;
 }
 
-/** Seconds that the job has run, with its current run. `now`: Unix milliseconds. */
-export function runtimeOf({ started, ran }: Row, now: number): number {
-  return ran + (started === undefined ? 0 : Math.max(0, now / 1000 - started));
+function setOf(ids: IdSet): (row: Row) => boolean {
+  return ({ id }) => ids.has(id);
 }
 
-function comparison(sort: Sort, now: number): (a: Row, b: Row) => number {
-  const byId = (a: Row, b: Row) => a.id.cluster - b.id.cluster || a.id.proc - b.id.proc;
-  const text = (of: (row: Row) => string) => (a: Row, b: Row) => {
-    const [x, y] = [of(a), of(b)];
-    return x < y ? -1 : x > y ? 1 : byId(a, b);
-  };
-  const number = (of: (row: Row) => number) => (a: Row, b: Row) => of(a) - of(b) || byId(a, b);
-  switch (sort) {
-    case 'id':
-      return byId;
-    case 'state':
-      return text((row) => LIFE[row.state].shows);
-    case 'owner':
-      return text((row) => row.owner);
-    case 'batch':
-      return text((row) => row.batch);
-    case 'command':
-      return text((row) => row.command);
-    case 'site':
-      return text((row) => row.site);
-    case 'host':
-      return text((row) => row.host);
-    case 'submitted':
-      return number((row) => row.submitted);
-    case 'since':
-      return number((row) => row.since);
-    case 'runtime':
-      return number((row) => runtimeOf(row, now));
-    case 'memory':
-      return number((row) => row.memory ?? 0);
-    case 'prio':
-      return number((row) => row.prio);
-  }
+/** The row that it replaces. */
+function put(rows: Known['rows'], row: Row): Row | undefined {
+  const { cluster, proc } = row.id;
+  let procs = rows.get(cluster);
+  if (!procs) rows.set(cluster, (procs = new Map()));
+  const before = procs.get(proc);
+  procs.set(proc, row);
+  return before;
+}
+
+function take(rows: Known['rows'], { cluster, proc }: JobId): Row | undefined {
+  const procs = rows.get(cluster);
+  const row = procs?.get(proc);
+  procs?.delete(proc);
+  if (procs?.size === 0) rows.delete(cluster);
+  return row;
 }

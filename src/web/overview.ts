@@ -26,8 +26,7 @@ const statusOf = (web: Web): Promise<DaemonStatus> => web.recent.get('status', 1
 
 /** From counters: its cost does not grow with the number of jobs. */
 export async function overview(web: Web): Promise<z.infer<typeof OVERVIEW>> {
-  const [status, sites] = await Promise.all([statusOf(web), sitesOf(web)]);
-  const totals = status.totals ?? (await web.gryphus.totals());
+  const [status, sites, totals] = await Promise.all([statusOf(web), sitesOf(web), web.gryphus.totals()]);
   const needs: Need[] = [];
   if (!status.running) needs.push({ what: 'scheduler', text: 'The Scheduler does not run. Type: gryphus up' });
   if (status.userLogs)

@@ -6,7 +6,7 @@ import { parseJobId } from '../job/ids.ts';
 import { LIFE, next } from '../job/life.ts';
 import { counted } from '../util/plain-text.ts';
 import { type JobTable, nameOf } from './job-table.ts';
-import type { Row } from './row.ts';
+import { type Row, ROW_ATTRIBUTES, rowOf } from './row.ts';
 import type { ACTED, PLAN, PLAN_ASKED } from './schemas.ts';
 
 type Asked = z.infer<typeof PLAN_ASKED>;
@@ -94,10 +94,11 @@ export class Plans {
 
   async #rows({ jobs, clusters, box }: Asked['choice']): Promise<readonly Row[]> {
     if (box !== undefined) return this.#table.matching(box);
-    const named = new Set(jobs);
-    const whole = new Set(clusters);
-    const all = await this.#table.matching('');
-    return all.filter(({ id }) => whole.has(id.cluster) || named.has(nameOf(id)));
+    const rows: Row[] = [];
+    const ids = jobs.flatMap((job) => parseJobId(job) ?? []);
+    for await (const some of this.#gryphus.queryChunks({ ids, clusters, attributes: ROW_ATTRIBUTES }))
+      for (const job of some) rows.push(rowOf(job));
+    return rows;
   }
 }
 

@@ -1,7 +1,7 @@
-import type { JobView } from '../index.ts';
+import type { AdText, JobView } from '../index.ts';
 import type { JobId } from '../job/ids.ts';
 import { LIFE, type State } from '../job/life.ts';
-import { readNumber, readString } from '../job/values.ts';
+import { readNumber, readString, type TextSource } from '../job/values.ts';
 
 /** One line of the table of jobs. Times are in Unix seconds. */
 export interface Row {
@@ -29,7 +29,7 @@ export interface Row {
   exit: string;
 }
 
-/** Attributes of which a row is made; an event that changes none of them changes no row. */
+/** Attributes of which a row is made. */
 export const ROW_ATTRIBUTES = [
   'Owner',
   'JobBatchName',
@@ -58,42 +58,71 @@ export const ROW_ATTRIBUTES = [
 /** Longer texts are cut: a row is one line. Characters. */
 const LONGEST = 400;
 
-type Texts = Readonly<Record<string, string | null | undefined>>;
-
-export function rowOf({ id, state, ad }: JobView): Row {
-  const source = { get: (name: string) => ad[name] };
-  const text = (name: string) => (readString(source, name) ?? '').slice(0, LONGEST);
-  const number = (name: string) => readNumber(source, name);
-  const args = (ad['Arguments'] === undefined ? text('Args') : text('Arguments')).trim();
-  const signal = ad['ExitBySignal']?.toLowerCase() === 'true';
-  const exit = number(signal ? 'ExitSignal' : 'ExitCode');
-  return {
-    id,
-    state,
-    owner: text('Owner'),
-    batch: text('JobBatchName'),
-    command: `${text('Cmd').split('/').at(-1) ?? ''} ${args}`.trim().slice(0, LONGEST),
-    site: text('GryphusSite'),
-    host: text('RemoteHost') || text('LastRemoteHost'),
-    node: text('DAGNodeName'),
-    submitted: number('QDate') ?? 0,
-    started: LIFE[state].shows === 'running' ? number('JobCurrentStartDate') : undefined,
-    since: number('EnteredCurrentStatus') ?? 0,
-    ran: number('RemoteWallClockTime') ?? 0,
-    prio: number('JobPrio') ?? 0,
-    memory: number('MemoryUsage'),
-    cpus: number('RequestCpus') ?? 1,
-    runs: number('NumJobStarts') ?? 0,
-    hold: LIFE[state].shows === 'held' ? text('HoldReason') : '',
-    exit: exit === undefined ? '' : signal ? `signal ${exit}` : String(exit),
+/**
+ * Reads an attribute. Most jobs have the text of the one before: it is not read again, and they share its value. Only a literal
+ * has the same value in every ad.
+ */
+function reader<T>(name: string, read: (source: TextSource, name: string) => T): (ad: AdText) => T | undefined {
+  let last: { readonly text: string; readonly value: T } | undefined;
+  return (ad) => {
+    const text = ad[name];
+    if (text === undefined || text === last?.text) return text === undefined ? undefined : last?.value;
+    const value = read({ get: (other) => ad[other] }, name);
+    if (/^(?:"[^"\\]*"|-?\d+)$/.test(text)) last = { text, value };
+    return value;
   };
 }
 
-const READ = new Set(ROW_ATTRIBUTES.map((name) => name.toLowerCase()));
+const cut = (source: TextSource, name: string) => (readString(source, name) ?? '').slice(0, LONGEST);
+const READ = {
+  owner: reader('Owner', cut),
+  batch: reader('JobBatchName', cut),
+  program: reader('Cmd', (source, name) => cut(source, name).replace(/^.*\//s, '')),
+  args: reader('Args', (source, name) => cut(source, name).trim()),
+  arguments: reader('Arguments', (source, name) => cut(source, name).trim()),
+  site: reader('GryphusSite', cut),
+  host: reader('RemoteHost', cut),
+  lastHost: reader('LastRemoteHost', cut),
+  node: reader('DAGNodeName', cut),
+  submitted: reader('QDate', readNumber),
+  started: reader('JobCurrentStartDate', readNumber),
+  since: reader('EnteredCurrentStatus', readNumber),
+  ran: reader('RemoteWallClockTime', readNumber),
+  prio: reader('JobPrio', readNumber),
+  memory: reader('MemoryUsage', readNumber),
+  cpus: reader('RequestCpus', readNumber),
+  runs: reader('NumJobStarts', readNumber),
+  hold: reader('HoldReason', cut),
+  code: reader('ExitCode', readNumber),
+  signal: reader('ExitSignal', readNumber),
+} as const;
 
-/** Whether a change of these attributes can change a row. */
-export function touchesRow(set: Texts): boolean {
-  return Object.keys(set).some((name) => READ.has(name.toLowerCase()));
+export function rowOf({ id, state, ad }: JobView): Row {
+  const args = (ad['Arguments'] === undefined ? READ.args(ad) : READ.arguments(ad)) ?? '';
+  const program = READ.program(ad) ?? '';
+  const signal = ad['ExitBySignal']?.toLowerCase() === 'true';
+  const exit = signal ? READ.signal(ad) : READ.code(ad);
+  const { shows } = LIFE[state];
+  return {
+    id,
+    state,
+    owner: READ.owner(ad) ?? '',
+    batch: READ.batch(ad) ?? '',
+    command: args === '' ? program : `${program} ${args}`.trim().slice(0, LONGEST),
+    site: READ.site(ad) ?? '',
+    host: READ.host(ad) || READ.lastHost(ad) || '',
+    node: READ.node(ad) ?? '',
+    submitted: READ.submitted(ad) ?? 0,
+    started: shows === 'running' ? READ.started(ad) : undefined,
+    since: READ.since(ad) ?? 0,
+    ran: READ.ran(ad) ?? 0,
+    prio: READ.prio(ad) ?? 0,
+    memory: READ.memory(ad),
+    cpus: READ.cpus(ad) ?? 1,
+    runs: READ.runs(ad) ?? 0,
+    hold: shows === 'held' ? (READ.hold(ad) ?? '') : '',
+    exit: exit === undefined ? '' : signal ? `signal ${exit}` : String(exit),
+  };
 }
 
 /** What a word of the filter is sought in, in lower case. */

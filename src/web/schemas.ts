@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { SORTS } from './job-table.ts';
+import { SORTS } from './order.ts';
 
 /*
  * The shapes of the HTTP interface (/api/v1). The OpenAPI document is made from them, and every request is checked by them.

@@ -2,12 +2,11 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { get, type Row, type Table } from './api.ts';
 import { bytes, duration, number, when } from './format.ts';
 import { useLive, useNow } from './live.ts';
+import { useTallScroll } from './tall-scroll.ts';
 import { Empty, JobLink, State, Text, Wrong } from './parts.tsx';
 
 /** Pixels, as in the style sheet. */
 const ROW_HEIGHT = 32;
-/** Browsers draw nothing beyond some 17 million pixels: from here on, one pixel of the bar stands for more. */
-const TALLEST = 8_000_000;
 /** Rows fetched before and after those that are seen. */
 const AROUND = 30;
 
@@ -82,7 +81,6 @@ export function JobTable({
   readonly chooseAll: (all: boolean) => void;
 }) {
   const [sort, setSort] = useState({ by: 'id', descending: true });
-  const [top, setTop] = useState(0);
   const [height, setHeight] = useState(640);
   const [shown, setShown] = useState<ReadonlySet<string>>(
     new Set(localStorage.getItem(SHOWN)?.split(',') ?? COLUMNS.filter((one) => one.shown).map(({ name }) => name)),
@@ -90,9 +88,9 @@ export function JobTable({
   const now = useNow();
   const scroller = useRef<HTMLDivElement>(null);
   const [found, setFound] = useState(0);
-  const full = found * ROW_HEIGHT;
-  const drawn = Math.min(full, TALLEST);
-  const first = Math.max(0, Math.floor((top * full) / Math.max(1, drawn) / ROW_HEIGHT));
+  const view = Math.max(ROW_HEIGHT, height - ROW_HEIGHT);
+  const { top, place, drawn, onScroll } = useTallScroll(found * ROW_HEIGHT, view);
+  const first = Math.min(found, Math.floor(place / ROW_HEIGHT));
   const offset = Math.max(0, first - AROUND - (first % AROUND));
   const limit = Math.min(1000, Math.ceil(height / ROW_HEIGHT) + 3 * AROUND);
   const query = new URLSearchParams({
@@ -103,9 +101,11 @@ export function JobTable({
     offset: String(offset),
     limit: String(limit),
   });
-  const { data, error } = useLive(query.toString(), async (signal) => ({
+  const key = query.toString();
+  const { data, error } = useLive(key, async (signal) => ({
+    key,
     offset,
-    table: await get<Table>(`/jobs?${query.toString()}`, signal),
+    table: await get<Table>(`/jobs?${key}`, signal),
   }));
   useEffect(() => {
     if (data) setFound(data.table.found);
@@ -120,19 +120,17 @@ export function JobTable({
   useEffect(() => {
     scroller.current?.scrollTo({ top: 0 });
   }, [box, where, sort]);
-  const rows = data?.table.rows ?? [];
-  const start = data?.offset ?? 0;
+  const fetched = data?.table.rows ?? [];
+  // Where the first row that is there would stand; those that have no room, at the ends of a list that is too tall, are not drawn.
+  const at = top - place + (data?.offset ?? 0) * ROW_HEIGHT;
+  const above = Math.min(fetched.length, Math.max(0, Math.ceil(-at / ROW_HEIGHT)));
+  const room = Math.max(0, Math.floor((drawn - at) / ROW_HEIGHT));
+  const rows = fetched.slice(above, room);
+  const start = (data?.offset ?? 0) + above;
+  const before = Math.max(0, Math.min(drawn - rows.length * ROW_HEIGHT, at + above * ROW_HEIGHT));
+  const after = Math.max(0, drawn - before - rows.length * ROW_HEIGHT);
   const columns = COLUMNS.filter(({ name }) => shown.has(name));
   const selectable = where === 'queue';
-  // Where the first row stands that is there: scaled, if the table is taller than browsers draw.
-  const before = Math.max(
-    0,
-    Math.min(
-      drawn - rows.length * ROW_HEIGHT,
-      full <= TALLEST ? start * ROW_HEIGHT : top - (first - start) * ROW_HEIGHT,
-    ),
-  );
-  const after = Math.max(0, drawn - before - rows.length * ROW_HEIGHT);
   const toggle = (job: string): void => {
     const next = new Set(chosen);
     if (!next.delete(job)) next.add(job);
@@ -172,7 +170,8 @@ export function JobTable({
         tabIndex={0}
         role="region"
         aria-label="Jobs"
-        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+        onScroll={(event) => onScroll(event.currentTarget)}
+        aria-busy={data?.key !== key}
       >
         <table class="rows" aria-rowcount={found}>
           <thead>
