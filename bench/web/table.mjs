@@ -19,11 +19,18 @@ export async function table(agent, jobs, row) {
   const browser = await Browser.start(agent);
   const { page } = browser;
   const click = async (name) => page.getByRole('button', { name, exact: true }).click();
-  const timed = async (what, act, expression) => {
-    const [began, requests] = [performance.now(), browser.asked.length];
+  const server = () => agent.processes().find(({ part }) => part === 'web');
+  const timed = async (what, act, expression, timeout) => {
+    const [began, requests, before] = [performance.now(), browser.asked.length, server().cpu];
     await act();
-    await browser.until(expression);
-    row(what, performance.now() - began, 'ms', `${browser.asked.length - requests} requests`);
+    await browser.until(expression, timeout);
+    const [took, spent] = [performance.now() - began, server().cpu - before];
+    row(
+      what,
+      took,
+      'ms',
+      `${browser.asked.length - requests} requests, ${spent.toFixed(2)} s of the server's processor time`,
+    );
   };
   const to = (part) => () =>
     page
@@ -58,13 +65,13 @@ export async function table(agent, jobs, row) {
       'hold all',
       () => page.locator('dialog .main').click(),
       `document.querySelector('dialog [role=status]')?.textContent.includes('done')`,
+      600_000,
     );
     await click('Close');
     const { heap, process } = await browser.memory();
     row('memory of the page at the end: objects', heap, 'MB');
     row('memory of the page at the end: process', process, 'MB');
-    const web = agent.processes().find(({ part }) => part === 'web');
-    row('memory of the server at most', web.peak, 'MB');
+    row('memory of the server at most', server().peak, 'MB');
   } finally {
     await browser.end();
   }

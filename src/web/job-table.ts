@@ -4,7 +4,7 @@ import { parseJobId } from '../job/ids.ts';
 import { filterOf } from './filter.ts';
 import type { Hub } from './hub.ts';
 import { pageById } from './id-page.ts';
-import { fitting, inOrder, Ordered, type Sort } from './order.ts';
+import { byId, fitting, inOrder, Ordered, type Sort } from './order.ts';
 import { haystack, type Row, ROW_ATTRIBUTES, rowOf } from './row.ts';
 
 /** When nobody has asked for this long, the table is given up; milliseconds. */
@@ -38,6 +38,7 @@ export interface TablePage {
 
 interface List {
   readonly key: string;
+  readonly box: string;
   readonly ordered: Ordered;
   readonly constraint: string | undefined;
   /** For words; of a constraint the queue is asked. */
@@ -217,15 +218,23 @@ export class JobTable {
       return old.ordered;
     }
     const began = performance.now();
-    const filter = filterOf(box);
+    const text = box.trim();
+    const filter = filterOf(text);
     const constraint = filter.is === 'constraint' ? filter.text : undefined;
     const words = (row: Row) => filter.is === 'words' && filter.fits(row, haystack(row));
-    const fits = constraint === undefined ? words : setOf(await this.#meeting(constraint));
-    const chosen = box.trim() === '' ? known.all.rows : await fitting(known.all.rows, fits);
+    // In another order they are the same.
+    const alike = known.lists.find((list) => list.box === text);
+    const chosen =
+      text === ''
+        ? known.all.rows
+        : alike
+          ? alike.ordered.rows.toSorted((a, b) => byId(a.id, b.id))
+          : await fitting(known.all.rows, constraint === undefined ? words : setOf(await this.#meeting(constraint)));
     const ordered = new Ordered(inOrder(chosen, sort, descending, now), sort, descending, now);
     const aging = sort === 'runtime' || (constraint !== undefined && TIMED.test(constraint));
-    const good = aging ? Math.max(AGED_MS, AGED_TIMES * (performance.now() - began)) : Number.POSITIVE_INFINITY;
-    const list = { key, ordered, constraint, fits: words, until: now + good, asked: now };
+    const good = now + (aging ? Math.max(AGED_MS, AGED_TIMES * (performance.now() - began)) : Number.POSITIVE_INFINITY);
+    const until = TIMED.test(constraint ?? '') ? Math.min(good, alike?.until ?? good) : good;
+    const list = { key, box: text, ordered, constraint, fits: words, until, asked: now };
     known.lists = [list, ...known.lists.slice(0, LISTS - 1)];
     return ordered;
   }

@@ -105,6 +105,10 @@ it('asks for a constraint over all jobs once, and then only for those that chang
     expect((await jobs.table.page(wish)).found).toBe(4999 - proc);
   }
   expect(jobs.looked.map(({ named }) => named)).toEqual(Array.from({ length: 40 }, () => 1));
+  jobs.looked.length = 0;
+  expect((await jobs.table.page({ ...wish, sort: 'owner' })).found).toBe(4980);
+  expect(await jobs.table.matching(wish.box)).toHaveLength(4980);
+  expect(jobs.looked).toEqual([]);
   jobs.table.close();
 });
 
