@@ -85,14 +85,18 @@ export async function pixel(agent, gryphus, { rate, seconds, jobs }, row) {
     const done = await endsDuring(gryphus, work);
     return { ...done, drawn: await browser.page.evaluate('window.drawn') };
   };
-  /** Removes held jobs from the highest number down, so many a second. */
-  let next = jobs;
+  /** Removes held jobs, so many a second: ten of them are rows that are drawn, the others the first jobs. */
+  let [next, top] = [0, jobs - 1];
   const remove = async () => {
     const began = performance.now();
     for (let done = 0; done < rate * seconds; ) {
       const due = Math.min(rate * seconds, Math.floor(((performance.now() - began) * rate) / 1000)) - done;
       if (due > 0) {
-        const ids = Array.from({ length: due }, () => ({ cluster: 1, proc: --next }));
+        const tenths = (ends) => Math.floor((10 * ends) / rate);
+        const ids = Array.from({ length: due }, (_, i) => {
+          const drawn = tenths(done + i) !== tenths(done + i + 1);
+          return { cluster: 1, proc: drawn ? (top -= 2) : next++ };
+        });
         await gryphus.act('remove', { ids });
         done += due;
       }
@@ -103,7 +107,7 @@ export async function pixel(agent, gryphus, { rate, seconds, jobs }, row) {
     const rows = await watched('jobs', remove);
     tell(row, 'rows of the table', rowWaits(rows.ends, rows.drawn.rows), rows.rate);
     await sleep(3000);
-    const held = next;
+    const held = jobs - rate * seconds;
     const numbers = await watched('', remove);
     tell(row, 'numbers of the overview', numberWaits(numbers.ends, numbers.drawn.numbers, held), numbers.rate);
     agent.file('true.sub', 'executable = /bin/true\ntransfer_executable = false\nqueue 3000\n');

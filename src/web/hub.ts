@@ -1,7 +1,8 @@
 import type { EventWithCursor, Gryphus } from '../index.ts';
 
-/** How long events are gathered before they are sent on; milliseconds. */
-const GATHER_MS = 100;
+/** Between two bundles of events, and how long the first events of a change wait for its others; milliseconds. */
+const BETWEEN_MS = 100;
+const GATHER_MS = 10;
 /** Events kept for pages that were away for a while. */
 const KEPT = 5000;
 
@@ -15,6 +16,7 @@ export class Hub {
   #kept: EventWithCursor[] = [];
   #held: EventWithCursor[] = [];
   #timer: NodeJS.Timeout | undefined;
+  #sent = 0;
 
   constructor(gryphus: Gryphus) {
     this.#gryphus = gryphus;
@@ -24,7 +26,7 @@ export class Hub {
   async run(): Promise<void> {
     for await (const event of this.#gryphus.events({ signal: this.#stop.signal })) {
       this.#held.push(event);
-      this.#timer ??= setTimeout(() => this.#flush(), GATHER_MS);
+      this.#timer ??= setTimeout(() => this.#flush(), Math.max(GATHER_MS, this.#sent + BETWEEN_MS - Date.now()));
     }
   }
 
@@ -52,6 +54,7 @@ export class Hub {
 
   #flush(): void {
     this.#timer = undefined;
+    this.#sent = Date.now();
     const events = this.#held;
     this.#held = [];
     this.#kept = [...this.#kept, ...events].slice(-KEPT);

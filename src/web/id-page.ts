@@ -5,6 +5,8 @@ import { ROW_ATTRIBUTES, type Row, rowOf } from './row.ts';
 /** How many ids one look at the queue names, and how many of a cluster with gaps are looked at for one page. */
 const AT_ONCE = 1000;
 const MOST = 20_000;
+/** So many gaps cost no second look. */
+const SPARE = 50;
 
 /**
  * A page of all jobs by id, found by the clusters' counters: what it costs grows with the clusters, not with their jobs.
@@ -50,9 +52,11 @@ async function rowsOf(
     [...jobs].sort((a, b) => (descending ? b.id.proc - a.id.proc : a.id.proc - b.id.proc)).map(rowOf);
   if (totals.jobs > last - first) return inOrder(await read(gryphus, ids(from, to)));
   const rows: Row[] = [];
-  for (let at = 0; rows.length < to && first + at <= last; at += AT_ONCE) {
+  for (let at = 0; rows.length < to && first + at <= last; ) {
     if (at >= MOST) return undefined;
-    rows.push(...inOrder(await read(gryphus, ids(at, at + AT_ONCE))));
+    const end = at + Math.min(AT_ONCE, to - rows.length + SPARE);
+    rows.push(...inOrder(await read(gryphus, ids(at, end))));
+    at = end;
   }
   return rows.slice(from, to);
 }

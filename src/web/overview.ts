@@ -21,7 +21,7 @@ const GROUPS = 20;
 export const credentialsOf = (web: Web): Promise<readonly CredentialStatus[]> =>
   web.recent.get('credentials', 15_000, () => web.gryphus.credentials());
 export const sitesOf = (web: Web): Promise<readonly SiteStatus[]> =>
-  web.recent.get('sites', 500, () => web.gryphus.sites());
+  web.recent.get('sites', 200, () => web.gryphus.sites());
 const statusOf = (web: Web): Promise<DaemonStatus> => web.recent.get('status', 1000, () => web.gryphus.status());
 
 /** From counters: its cost does not grow with the number of jobs. */

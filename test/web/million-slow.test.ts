@@ -28,7 +28,7 @@ describe.skipIf(!SLOW)(
     /** Until the jobs that are seen are such. */
     const seen = async (such: (jobs: readonly string[]) => boolean): Promise<readonly string[]> => {
       for (const end = Date.now() + 120_000; ; ) {
-        const jobs = (await page.evaluate(SEEN)) as string[];
+        const jobs = await page.evaluate<string[]>(SEEN);
         if (such(jobs)) return jobs;
         if (Date.now() > end) throw new Error(`seen are ${jobs.join(' ')}`);
         await page.evaluate('new Promise(requestAnimationFrame)');
@@ -91,7 +91,7 @@ describe.skipIf(!SLOW)(
       }
       // The bar comes to rest where this part of the list is; what is seen stays.
       await page.evaluate('new Promise((done) => setTimeout(done, 1000))');
-      const rest = (await page.evaluate(SEEN)) as string[];
+      const rest = await page.evaluate<string[]>(SEEN);
       expect(Math.abs(procOf(rest[0]) - procOf(last[0]))).toBeLessThan(20);
       const part = Number(
         await page.evaluate(`(() => { const one = document.querySelector('[role=region][aria-label=Jobs]');

@@ -21,8 +21,9 @@ const SILENCE_MS = 25_000;
 /** Until the next try, at first and at most; milliseconds. */
 const SOON_MS = 300;
 const LATEST_MS = 5000;
-/** Between two requests of one view; milliseconds. */
-const PAUSE_MS = 150;
+/** Between two requests of one view: as long as the last one took, at least and at most this; milliseconds. */
+const PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
 
 const listeners = new Set<(change: Change) => void>();
 const links = new Set<(link: Link) => void>();
@@ -159,6 +160,7 @@ export function useLive<T>(
       busy = true;
       while (wanted && !gone.signal.aborted) {
         wanted = false;
+        const began = performance.now();
         try {
           const data = await latest.current.fetcher(gone.signal);
           if (!gone.signal.aborted) setState({ data, error: undefined });
@@ -166,7 +168,8 @@ export function useLive<T>(
           const error = thrown instanceof ApiError ? thrown : new ApiError(0, String(thrown));
           if (!gone.signal.aborted) setState(({ data }) => ({ data, error }));
         }
-        await new Promise((done) => setTimeout(done, PAUSE_MS));
+        const took = performance.now() - began;
+        await new Promise((done) => setTimeout(done, Math.min(Math.max(took, PAUSE_MS), LONGEST_PAUSE_MS)));
       }
       busy = false;
     };

@@ -19,14 +19,16 @@ export function OverviewView() {
   const { data, error } = useLive('overview', (signal) => get<Overview>('/overview', signal), { everyMs: 10_000 });
   const more = useLive('needs', (signal) => get<Need[]>('/needs', signal), { everyMs: 30_000 });
   const samples = data?.samples ?? [];
-  const times = useMemo(() => samples.map(({ at }) => at), [data]);
+  // They are drawn again when there is another one, not at each change of a job.
+  const newest = samples.at(-1)?.at;
+  const times = useMemo(() => samples.map(({ at }) => at), [newest]);
   const states = useMemo(
     () => [
       { label: 'running', colour: '--running', values: samples.map((one) => one.running) },
       { label: 'idle', colour: '--idle', dash: [6, 4], values: samples.map((one) => one.idle) },
       { label: 'held', colour: '--held', dash: [2, 3], values: samples.map((one) => one.held) },
     ],
-    [data],
+    [newest],
   );
   const ends = useMemo(
     () => [
@@ -48,7 +50,7 @@ export function OverviewView() {
         ),
       },
     ],
-    [data],
+    [newest],
   );
   const needs = [...(data?.needs ?? []), ...(more.data ?? [])];
   const { totals } = data ?? {};

@@ -24,7 +24,7 @@ export interface TallScroll extends Place {
 export function useTallScroll(full: number, view: number): TallScroll {
   const [now, setNow] = useState<Place>({ top: 0, place: 0 });
   const last = useRef(now);
-  const timer = useRef<ReturnType<typeof setTimeout>>();
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const drawn = Math.min(full, TALLEST);
   const [range, whole] = [Math.max(1, drawn - view), Math.max(0, full - view)];
   const move = (to: Place): void => {
