@@ -24,19 +24,30 @@ export function number(n: number): string {
   return n.toLocaleString('en').replaceAll(',', '\u2009');
 }
 
+/** Making one takes a millisecond, too long for each cell of a table. */
+function formats(timeZone: string | undefined): readonly [day: Intl.DateTimeFormat, time: Intl.DateTimeFormat] {
+  const how = timeZone === undefined ? {} : { timeZone };
+  return [
+    new Intl.DateTimeFormat('sv', how),
+    new Intl.DateTimeFormat('sv', { ...how, timeStyle: 'medium', hour12: false }),
+  ];
+}
+
 let zone: string | undefined;
+let [dayFormat, timeFormat] = formats(zone);
 
 /** In which zone times are shown; `undefined`: the browser's. */
 export function setZone(name: string | undefined): void {
+  if (name === zone) return;
   zone = name;
+  [dayFormat, timeFormat] = formats(zone);
 }
 
 /** `seconds`: Unix seconds; 0 and nothing are no time. */
 export function when(seconds: number | undefined): string {
   if (!seconds) return '–';
   const date = new Date(seconds * 1000);
-  const how = { hour12: false, ...(zone === undefined ? {} : { timeZone: zone }) };
-  const day = date.toLocaleDateString('sv', how);
-  const time = date.toLocaleTimeString('sv', how);
-  return day === new Date().toLocaleDateString('sv', how) ? time : `${day} ${time}`;
+  const day = dayFormat.format(date);
+  const time = timeFormat.format(date);
+  return day === dayFormat.format(Date.now()) ? time : `${day} ${time}`;
 }
