@@ -48,53 +48,53 @@ describe.runIf(isRoot)('a job of another pool, on a machine whose worker is root
   });
 
   const attacks = (key: string) => ({
-    args: ['-c', ATTACKS, 'sh', home, String(owner.pid), NAME, join(worker.place('a.0.0.0'), '..')],
+    args: ['-c', ATTACKS, 'sh', home, String(owner.pid), NAME, join(worker.place('stranger.0.0.0'), '..')],
     env: { KEY: key },
   });
   const sleepers = (seconds: number) => spawnSync('pgrep', ['-fx', `sleep ${seconds}`], { encoding: 'utf8' }).stdout;
 
   it('reaches nothing of the owner and of other jobs, and can use its own', async () => {
-    worker.start('a.1.0.1', 'exec sleep 7261');
+    worker.start('stranger.1.0.1', 'exec sleep 7261');
     await until('another job', () => sleepers(7261) !== '' || undefined);
-    const { how, stdout, stderr } = await worker.run('a.2.0.1', ATTACKS, attacks('a.2.0.1'));
+    const { how, stdout, stderr } = await worker.run('stranger.2.0.1', ATTACKS, attacks('stranger.2.0.1'));
     expect(stdout).toBe(`${accountOf('nobody')?.uid}\n`);
     expect(stderr).toBe('again\n');
     expect(how).toEqual({ kind: 'exited', code: 0 });
     for (const place of ['/tmp', '/var/tmp', '/dev/shm']) expect(existsSync(join(place, `left-${NAME}`))).toBe(false);
-    worker.take({ t: 'cancel', key: 'a.1.0.1', how: 'remove', message: 'over' });
-    await worker.end('a.1.0.1');
+    worker.take({ t: 'cancel', key: 'stranger.1.0.1', how: 'remove', message: 'over' });
+    await worker.end('stranger.1.0.1');
   }, 30_000);
 
   it('is gone with all that it started when its program ends', async () => {
     const script = 'env -i setsid -f sleep 7262; env -i setsid -f sh -c "trap : TERM; sleep 7262"; sleep 0.2';
-    const { how } = await worker.run('a.3.0.1', script);
+    const { how } = await worker.run('stranger.3.0.1', script);
     expect(how).toEqual({ kind: 'exited', code: 0 });
     expect(sleepers(7262)).toBe('');
   }, 30_000);
 
   it('gets the signal that asks it to end, and its own way to end is reported', async () => {
     const script = 'trap "echo asked; exit 7" USR1; echo here; while :; do sleep 0.05; done';
-    worker.start('a.4.0.1', script, { killSignal: 'SIGUSR1' });
-    await until('it to run', () => worker.output('a.4.0.1') !== '' || undefined);
-    worker.take({ t: 'cancel', key: 'a.4.0.1', how: 'vacate', message: 'over' });
-    const { how, stdout } = await worker.end('a.4.0.1');
+    worker.start('stranger.4.0.1', script, { killSignal: 'SIGUSR1' });
+    await until('it to run', () => worker.output('stranger.4.0.1') !== '' || undefined);
+    worker.take({ t: 'cancel', key: 'stranger.4.0.1', how: 'vacate', message: 'over' });
+    const { how, stdout } = await worker.end('stranger.4.0.1');
     expect(stdout).toBe('here\nasked\n');
     expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted', yielded: true });
-    expect((await worker.run('a.5.0.1', 'kill -HUP $$')).how).toEqual({ kind: 'signaled', signal: 1 });
-    expect((await worker.run('a.6.0.1', 'exit 3')).how).toEqual({ kind: 'exited', code: 3 });
+    expect((await worker.run('stranger.5.0.1', 'kill -HUP $$')).how).toEqual({ kind: 'signaled', signal: 1 });
+    expect((await worker.run('stranger.6.0.1', 'exit 3')).how).toEqual({ kind: 'exited', code: 3 });
   }, 30_000);
 
   it('has no more memory than its slot, though jobs of the machine’s owner are not limited', async () => {
     const script = `cp ${process.execPath} node; env -i setsid -f ./node -e '${hold(300)}'; exec sleep 600`;
-    worker.start('a.7.0.1', script, {}, 150);
-    expect((await worker.end('a.7.0.1')).how).toMatchObject({ kind: 'by-site', cause: 'out-of-memory' });
+    worker.start('stranger.7.0.1', script, {}, 150);
+    expect((await worker.end('stranger.7.0.1')).how).toMatchObject({ kind: 'by-site', cause: 'out-of-memory' });
   }, 30_000);
 
   it('does not start where the owner’s directories cannot be hidden', async () => {
     mkdirSync(join(dir, 'other'));
     const other = new StrangerWorker(join(dir, 'other'), ['/etc/passwd']);
     try {
-      const { how } = await other.run('a.1.0.1', 'echo started');
+      const { how } = await other.run('stranger.1.0.1', 'echo started');
       expect(how).toMatchObject({ kind: 'by-site', cause: 'cannot-start' });
       expect(how.kind === 'by-site' && how.message).toMatch(
         /^its surroundings could not be made: mount .*\/etc\/passwd$/m,
