@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -94,10 +95,11 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
   });
 
   it('writes, of a later image, only what has changed, and goes on from it with its bases', async () => {
-    const box = join(root, 'grows');
+    const place = mkdtempSync(join(root, 'grows-'));
+    const box = join(place, 'box');
     mkdirSync(box);
-    const out = join(root, 'grows.out');
-    const image = join(root, 'grows.image');
+    const out = join(place, 'out');
+    const image = join(place, 'image');
     const program =
       "import os, time\nm = bytearray(os.urandom(8 << 20)); s = sum(m); n = 0\nprint('up', flush=True)\n" +
       "while not os.path.exists('over'):\n  n += 1; s += 1 - m[n * 4099]; m[n * 4099] = 1; time.sleep(0.01)\nprint(sum(m) == s)";
@@ -120,9 +122,9 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
     expect(bases.length).toBeGreaterThan(0);
     expect(bases).not.toContain(id);
     // What it no longer needs is not there.
-    const there = readdirSync(root).filter((name) => name.startsWith('grows.image.'));
-    expect(there.sort()).toEqual(bases.map((base) => `grows.image.${base}`).sort());
-    const other = join(root, 'grows.other');
+    const there = readdirSync(place).filter((name) => name.startsWith('image.'));
+    expect(there.sort()).toEqual(bases.map((base) => `image.${base}`).sort());
+    const other = join(place, 'other');
     mkdirSync(other);
     writeFileSync(join(other, 'over'), '');
     const restore = ['restore', '--from', image, '--sandbox', other, '--skip', 'over'];
@@ -130,17 +132,19 @@ describe.skipIf(!existsSync(HELPER))('gryphus-helper', () => {
     expect(await new Promise((resolve) => restored.once('close', resolve))).toBe(0);
     expect(readFileSync(out, 'utf8')).toBe('up\nTrue\n');
     // A base that is damaged, or another one, or gone, is found before anything is touched.
-    const [base = ''] = there;
-    const whole = readFileSync(join(root, base));
+    // The largest is the first: of later ones little may be needed, so that damage of the rest is none.
+    const size = (name: string) => statSync(join(place, name)).size;
+    const [base = ''] = there.toSorted((one, two) => size(two) - size(one));
+    const whole = readFileSync(join(place, base));
     const inspected = () => spawnSync(HELPER, ['inspect', image], { encoding: 'utf8' });
     expect(inspected().status).toBe(0);
-    writeFileSync(join(root, base), whole.subarray(0, whole.length - 1));
+    writeFileSync(join(place, base), whole.subarray(0, whole.length - 1));
     expect(inspected().stderr).toContain('is not a whole image');
-    rmSync(join(root, base));
+    rmSync(join(place, base));
     expect(inspected().stderr).toContain('cannot be read');
     const damaged = Buffer.from(whole);
     damaged.fill(7, 4096, damaged.length >> 1);
-    writeFileSync(join(root, base), damaged);
+    writeFileSync(join(place, base), damaged);
     const last = start(restore, other);
     expect(await new Promise((resolve) => last.once('close', resolve))).toBe(1);
   }, 120_000);
