@@ -90,7 +90,7 @@ const MEMORY = z.strictObject({
 const TOKENS = z.record(text, z.strictObject({ id: text, secret: text }));
 const HEARD = z.strictObject({ boot: text, uptime: amount });
 type Heard = z.infer<typeof HEARD>;
-/** So often is written down when a partner was heard; after a restart it counts as silent for up to so much longer. Seconds. */
+/** How often the time at which a partner was last heard is written; after a restart it counts as silent for up to this much longer. Seconds. */
 const HEARD_SECONDS = 15;
 
 /** What a gateway remembers of its partners from one process to the next. */
