@@ -5,7 +5,7 @@ import { loadSettings, SETTINGS, type Settings } from './settings.ts';
 import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, Sites, withBuiltIn } from './sites.ts';
 
 /** How long a change of a file may go unnoticed, in milliseconds. */
-const LOOK_MS = 500;
+const LOOK_MS = 1000;
 
 export interface FollowedSettings {
   /** Always current: keep this object and read each setting only when it is used. */

@@ -4,8 +4,8 @@ import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import type { Token } from '../pool/wire/auth.ts';
 import type { Tokens } from '../pool/wire/tokens.ts';
-import { sinceBootMs } from '../util/boot-clock.ts';
-import { writeWhole } from '../util/private-file.ts';
+import { bootId, sinceBootMs } from '../util/boot-clock.ts';
+import { writeUnflushed, writeWhole } from '../util/private-file.ts';
 import { amount, count, flag, maybe, text } from '../util/schema.ts';
 import { BALANCE, Balance } from './balance.ts';
 
@@ -99,6 +99,8 @@ export class FlockMemory {
   readonly #heard = new Map<string, Heard | undefined>();
   /** The machine's uptime when it was written, for each partner. */
   readonly #writtenAt = new Map<string, number>();
+  /** The last text saved of each partner. */
+  readonly #saved = new Map<string, string>();
 
   constructor(places: FlockPlaces) {
     this.#places = places;
@@ -115,8 +117,10 @@ export class FlockMemory {
   }
 
   save(name: string, key: string, agent: string | undefined, balance: Balance): void {
-    const memory = { key, balance: [...balance.hours], ...(agent === undefined ? {} : { agent }) };
-    writeWhole(this.#file(name, 'json'), JSON.stringify(memory));
+    const memory = JSON.stringify({ key, balance: [...balance.hours], ...(agent === undefined ? {} : { agent }) });
+    if (this.#saved.get(name) === memory) return;
+    writeWhole(this.#file(name, 'json'), memory);
+    this.#saved.set(name, memory);
   }
 
   /** The token of a worker that stands for a partner's machines. */
@@ -133,10 +137,11 @@ export class FlockMemory {
   /** The partner has confirmed that it hears us. `secondsAgo`: when that was true. */
   confirmed(name: string, secondsAgo: number): void {
     const now = uptime();
-    const heard: Heard = { boot: bootOf(), uptime: Math.max(0, now - secondsAgo) };
+    const heard: Heard = { boot: bootId(), uptime: Math.max(0, now - secondsAgo) };
     this.#heard.set(name, heard);
     if (now - (this.#writtenAt.get(name) ?? Number.NEGATIVE_INFINITY) < HEARD_SECONDS) return;
-    writeWhole(this.#file(name, 'heard'), JSON.stringify(heard));
+    // Worth nothing after the next boot.
+    writeUnflushed(this.#file(name, 'heard'), JSON.stringify(heard));
     this.#writtenAt.set(name, now);
   }
 
@@ -145,13 +150,14 @@ export class FlockMemory {
     if (!this.#heard.has(name)) this.#heard.set(name, readAs(HEARD, this.#file(name, 'heard')));
     const known = this.#heard.get(name);
     if (!known) return 0;
-    return known.boot === bootOf() ? Math.max(0, uptime() - known.uptime) : Number.POSITIVE_INFINITY;
+    return known.boot === bootId() ? Math.max(0, uptime() - known.uptime) : Number.POSITIVE_INFINITY;
   }
 
   forget(name: string): void {
     for (const kind of ['json', 'heard'] as const) rmSync(this.#file(name, kind), { force: true });
     this.#heard.delete(name);
     this.#writtenAt.delete(name);
+    this.#saved.delete(name);
   }
 
   #file(name: string, kind: 'json' | 'heard'): string {
@@ -171,8 +177,4 @@ function readAs<S extends z.ZodType>(schema: S, file: string): z.infer<S> | unde
 /** Seconds that no setting of the clock changes, the same for all processes. */
 function uptime(): number {
   return sinceBootMs() / 1000;
-}
-
-function bootOf(): string {
-  return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
 }

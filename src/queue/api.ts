@@ -38,8 +38,12 @@ export type * from './work-types.ts';
  */
 export interface Cursor {
   readonly name: string;
-  /** The events after the saved position; waits up to `blockMs` for some (default 0: does not wait). */
-  read(options?: { readonly limit?: number; readonly blockMs?: number }): Promise<readonly EventEntry[]>;
+  /** The events after the saved position; waits up to `blockMs` for some (default 0: does not wait), or until `signal`, which makes it reject or return none. */
+  read(options?: {
+    readonly limit?: number;
+    readonly blockMs?: number;
+    readonly signal?: AbortSignal;
+  }): Promise<readonly EventEntry[]>;
   /** All events up to and including this one have been handled. */
   save(id: string): Promise<void>;
   /** Deletes the cursor. */

@@ -30,7 +30,7 @@ export function endWithState(stateDir: string, end: () => void): () => void {
   };
   const timer = setInterval(() => {
     misses = gone() ? misses + 1 : 0;
-    if (misses === 0) server = serverOf(stateDir) ?? server;
+    if (misses === 0 && !(server && isAlive(server))) server = serverOf(stateDir) ?? server;
     if (misses >= 2) leave();
   }, LOOK_MS);
   timer.unref();

@@ -143,7 +143,7 @@ export async function cursor(context: QueueContext, name: string, startAt: '0' |
     read: async (options) => {
       const at = await context.db.run((redis) => redis.hget(key, name));
       if (at === null) throw new GryphusError('not-found', `The cursor ${name} was dropped.`);
-      return readEvents(context, at, options);
+      return readEvents(context, at, options, options?.signal);
     },
     save: async (id) => {
       await context.db.run((redis) => redis.hset(key, name, id));

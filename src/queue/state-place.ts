@@ -1,3 +1,4 @@
+import { bootId } from '../util/boot-clock.ts';
 import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -92,14 +93,6 @@ function placeOf(stateDir: string): Place {
   const path = realpathSync(stateDir);
   const { dev, ino } = statSync(path);
   return { host: hostname(), boot: bootId(), path, dev, ino };
-}
-
-function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return '';
-  }
 }
 
 function read(file: string): Place | undefined {

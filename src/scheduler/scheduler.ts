@@ -56,8 +56,10 @@ const RETIRING = 'moving jobs into the history';
 
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
-/** How often the GridManagers' heartbeats are checked, milliseconds; they renew their leases every 5 s. */
-const HEARTBEAT_MS = 2000;
+/** How long one read of the events waits for some, milliseconds. */
+const BLOCK_MS = 5000;
+/** How often the GridManagers' heartbeats are checked, at most and at least, milliseconds; they renew their leases every 5 s. */
+const HEARTBEAT_MS = { shortest: 2000, longest: 5000 } as const;
 /** How often the history is pruned, milliseconds. */
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
@@ -125,7 +127,7 @@ export class Scheduler {
         this.#loop(
           'checking whether the GridManagers are alive',
           () => this.#heartbeat(),
-          () => HEARTBEAT_MS,
+          () => Math.min(HEARTBEAT_MS.longest, Math.max(HEARTBEAT_MS.shortest, this.#options.hungAfterMs() / 10)),
         ),
         this.#loop(
           PLACING,
@@ -188,13 +190,15 @@ export class Scheduler {
   /** Starts the GridManagers that are needed, and creates the procs that the limits allow. */
   async #staff(): Promise<void> {
     const { queue, children, pool, poolFirst, chooser } = this.#options;
-    const { jobs, places } = await queue.totals();
+    const [{ jobs, places }, asked, stay] = await Promise.all([
+      queue.totals(),
+      this.#poolAsked(),
+      staying(queue, Date.now()),
+    ]);
     const wanted = places.filter(
       (p) => p.jobs > 0 && p.manager !== '' && (p.site === '' ? p.state === 'idle' : workLoopOf(p.state) !== undefined),
     );
-    const asked = await this.#poolAsked();
     if (poolFirst() || asked || wanted.some((place) => place.site === POOL_SITE.name)) pool.want();
-    const stay = await staying(queue, Date.now());
     const again = children.ensure(new Set([...wanted.map((place) => place.manager), ...stay]));
     if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease, chooser, this.#patience);
@@ -246,9 +250,11 @@ export class Scheduler {
     const { listeners } = this.#options;
     const { signal } = this.#stop;
     const reading = 'reading events';
+    let caughtUp = false;
     while (!signal.aborted) {
-      const blockMs = this.#ended.late ? 0 : 1000;
-      const entries = await this.#patience.with(reading, () => cursor.read({ limit: EVENTS_AT_ONCE, blockMs }));
+      const blockMs = !caughtUp || this.#ended.late ? 0 : BLOCK_MS;
+      const wish = { limit: EVENTS_AT_ONCE, blockMs, signal };
+      const entries = await this.#patience.with(reading, () => cursor.read(wish));
       if (!entries) {
         await pause(this.#patience.waitMs(reading), signal);
         continue;
@@ -263,6 +269,7 @@ export class Scheduler {
       }
       if (entries.length >= EVENTS_AT_ONCE) continue;
       this.#ended.caughtUp();
+      caughtUp = true;
       if (!this.#ended.late) continue;
       await this.#patience.with(RETIRING, () => this.#ended.catchUp());
       await pause(this.#patience.waitMs(RETIRING), signal);

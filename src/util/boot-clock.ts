@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 
 /**
@@ -6,4 +7,20 @@ import { uptime } from 'node:os';
  */
 export function sinceBootMs(): number {
   return uptime() * 1000;
+}
+
+let boot: string | undefined;
+
+/** Changes with each boot of the machine, which no process outlives; '' if unknown. */
+export function bootId(): string {
+  boot ??= readBoot();
+  return boot;
+}
+
+function readBoot(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch {
+    return '';
+  }
 }

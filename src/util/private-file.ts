@@ -17,6 +17,21 @@ import { asError, GryphusError } from '../errors.ts';
 
 /** Writes a file atomically: under a temporary name next to it, on disk, then renamed. Mode 0600 by default. */
 export function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): void {
+  replace(path, content, mode, fsyncSync);
+  const dir = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(dir);
+  } finally {
+    closeSync(dir);
+  }
+}
+
+/** The same for what may be lost when the machine dies: it is not waited for until it is on disk. Mode 0600. */
+export function writeUnflushed(path: string, content: string): void {
+  replace(path, content, 0o600, () => undefined);
+}
+
+function replace(path: string, content: string | Uint8Array, mode: number, flush: (fd: number) => void): void {
   const temporary = `${path}.${randomBytes(6).toString('hex')}.new`;
   try {
     const fd = openSync(temporary, 'wx', mode);
@@ -24,7 +39,7 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
       const bytes = typeof content === 'string' ? Buffer.from(content) : content;
       let done = 0;
       while (done < bytes.length) done += writeSync(fd, bytes, done);
-      fsyncSync(fd);
+      flush(fd);
     } finally {
       closeSync(fd);
     }
@@ -36,12 +51,6 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
       cause,
       suggestions: ['Free some space there.'],
     });
-  }
-  const dir = openSync(dirname(path), 'r');
-  try {
-    fsyncSync(dir);
-  } finally {
-    closeSync(dir);
   }
 }
 

@@ -156,12 +156,3 @@ function osRelease(): AttrTexts | undefined {
     return undefined;
   }
 }
-
-/** Changes with each boot of the machine; '' if unknown. */
-export function bootId(): string {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch {
-    return '';
-  }
-}

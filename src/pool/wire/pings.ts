@@ -9,6 +9,7 @@ const SILENT = 3;
 /** Pings over one connection at a time, and what their answers tell. */
 export class Pings {
   readonly #sentAt = new Map<number, number>();
+  #first: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   #last = 0;
   readonly #clock: () => number;
@@ -18,7 +19,10 @@ export class Pings {
     this.#clock = clock;
   }
 
-  /** Sends a ping each interval over the channel, until `stop`; closes it with the message if nothing comes back. */
+  /**
+   * Sends a ping each interval over the channel, until `stop`; closes it with the message if nothing comes back. All connections of a
+   * process that have the same interval ping together, so that it wakes once for all.
+   */
   start(
     channel: Pick<Channel<never, never>, 'heardAt' | 'close'>,
     everyMs: number,
@@ -29,12 +33,19 @@ export class Pings {
     this.#sentAt.clear();
     let silent = 0;
     let before = 0;
-    this.#timer = setInterval(() => {
+    const ping = (): void => {
       silent = channel.heardAt > before ? 0 : silent + 1;
       before = channel.heardAt;
       if (silent > SILENT) return channel.close(message);
       this.send(send);
-    }, everyMs);
+    };
+    this.#first = setTimeout(
+      () => {
+        this.#timer = setInterval(ping, everyMs);
+        ping();
+      },
+      everyMs - (performance.now() % everyMs),
+    );
   }
 
   /** A ping at once. */
@@ -45,6 +56,7 @@ export class Pings {
   }
 
   stop(): void {
+    clearTimeout(this.#first);
     clearInterval(this.#timer);
   }
 

@@ -1,4 +1,4 @@
-import { bootId } from '../host/machine.ts';
+import { bootId } from '../../util/boot-clock.ts';
 import { ownsTerminal } from '../host/processes.ts';
 import { allSources } from '../owner/idle/sources.ts';
 import type { ChirpProxies } from './chirp/chirp-proxies.ts';
