@@ -24,8 +24,8 @@ export const sitesOf = (web: Web): Promise<readonly SiteStatus[]> =>
   web.recent.get('sites', 200, () => web.gryphus.sites());
 const statusOf = (web: Web): Promise<DaemonStatus> => web.recent.get('status', 1000, () => web.gryphus.status());
 
-/** From counters: its cost does not grow with the number of jobs. */
-export async function overview(web: Web): Promise<z.infer<typeof OVERVIEW>> {
+/** From counters: its cost does not grow with the number of jobs. Only samples later than `after`, in Unix seconds. */
+export async function overview(web: Web, after: number): Promise<z.infer<typeof OVERVIEW>> {
   const [status, sites, totals] = await Promise.all([statusOf(web), sitesOf(web), web.gryphus.totals()]);
   const needs: Need[] = [];
   if (!status.running) needs.push({ what: 'scheduler', text: 'The Scheduler does not run. Type: gryphus up' });
@@ -39,7 +39,7 @@ export async function overview(web: Web): Promise<z.infer<typeof OVERVIEW>> {
   }
   return {
     totals,
-    samples: [...web.samples.all],
+    samples: web.samples.after(after),
     sites: [...sites],
     needs,
     scheduler: { running: status.running, ...(status.since === undefined ? {} : { since: status.since }) },

@@ -18,6 +18,8 @@ import { measuredSites } from './sites.ts';
 import type { Web } from './web.ts';
 
 const PAGE = z.strictObject(s.PAGE);
+/** Unix seconds. */
+const SINCE = z.strictObject({ after: z.coerce.number().nonnegative().default(0) });
 const STEPS = z.strictObject({
   around: z.string().optional(),
   steps: z.coerce.number().int().min(1).max(10).default(1),
@@ -199,8 +201,9 @@ const AGENT: readonly Route[] = [
     method: 'GET',
     path: '/overview',
     summary: 'Totals, their past, the sites, and what needs a person and is known from counters.',
+    query: SINCE,
     answer: s.OVERVIEW,
-    run: ({ web }) => overview(web),
+    run: ({ web, query: { after } }) => overview(web, after),
   }),
   route({
     method: 'GET',

@@ -62,8 +62,9 @@ export class Samples {
     clearInterval(this.#timer);
   }
 
-  get all(): readonly Sample[] {
-    return this.#all;
+  /** Those later than this, in Unix seconds, oldest first. */
+  after(at: number): Sample[] {
+    return this.#all.slice(this.#all.findLastIndex((sample) => sample.at <= at) + 1);
   }
 
   async sample(): Promise<Sample> {

@@ -71,6 +71,17 @@ it('says what an action will do, and does it', async () => {
   await page.getByText('1 held').waitFor();
 });
 
+it('fetches the samples of the past once, and then what came since', async () => {
+  await page.goto(`${base}/#/jobs`);
+  const asked = page.waitForRequest(/\/overview\?after=[1-9]/);
+  await page.goto(`${base}/#/`);
+  const request = await asked;
+  const after = Number(new URL(request.url()).searchParams.get('after'));
+  const { samples } = (await (await request.response())?.json()) as { samples: { at: number }[] };
+  expect(samples.filter(({ at }) => at <= after)).toEqual([]);
+  await page.getByRole('img', { name: /jobs/i }).first().waitFor();
+});
+
 it('shows the error of a constraint in place', async () => {
   await page.goto(`${base}/#/jobs`);
   const box = page.getByRole('searchbox');

@@ -15,8 +15,22 @@ const NEEDS = {
   scheduler: 'Scheduler',
 } as const;
 
+/** Samples that the server has sent, and those that a look shows; seconds. */
+let past: Overview['samples'] = [];
+const SHOWN_SECONDS = 6 * 3600;
+
+/** Only what came since the last look is fetched: the server may have hours of samples. */
+async function withPast(signal: AbortSignal): Promise<Overview> {
+  const seen = past.at(-1)?.at ?? 0;
+  const now = await get<Overview>(`/overview?after=${seen}`, signal);
+  const newest = now.samples.at(-1)?.at ?? seen;
+  // Another look may have had an answer in the meantime.
+  past = [...past.filter(({ at }) => at <= seen && at > newest - SHOWN_SECONDS), ...now.samples];
+  return { ...now, samples: past };
+}
+
 export function OverviewView() {
-  const { data, error } = useLive('overview', (signal) => get<Overview>('/overview', signal), { everyMs: 10_000 });
+  const { data, error } = useLive('overview', withPast, { everyMs: 10_000 });
   const more = useLive('needs', (signal) => get<Need[]>('/needs', signal), { everyMs: 30_000 });
   const samples = data?.samples ?? [];
   // They are drawn again when there is another one, not at each change of a job.
