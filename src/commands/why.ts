@@ -38,15 +38,18 @@ standard error; of a named cluster, only those that failed.`,
         }
       }
       for (const text of groups.texts()) out.text(text);
-      if (found === 0) for (const line of await this.#nothing(gryphus, words)) if (!list) out.line(line);
+      if (found === 0)
+        for (const line of await this.#nothing(gryphus, words, flags.constraint)) if (!list) out.line(line);
     });
     list?.end();
     await out.flush();
   }
 
   /** Nothing holds up what was named: it ended well, or never existed. */
-  async #nothing(gryphus: Gryphus, words: readonly string[]): Promise<string[]> {
+  async #nothing(gryphus: Gryphus, words: readonly string[], constraint: string | undefined): Promise<string[]> {
     const lines: string[] = [];
+    if (words.length === 0)
+      return [`Nothing to explain: no job ${constraint === undefined ? 'is in the queue' : 'in the queue fits'}.`];
     for (const [i, target] of targets({ words }).entries()) {
       const known = await firstOf(gryphus.jobs({ ...target, limit: 1, attributes: [] }));
       if (!known)

@@ -23,6 +23,11 @@ describe('an ordinary job, in the pool of this machine', () => {
       return all.length > 0 ? all : undefined;
     });
     expect(slots).toMatchObject([{ State: 'Unclaimed', Cpus: 2, GryphusSite: 'local' }]);
+    expect(await agent.ok('why')).toBe('Nothing to explain: no job is in the queue.\n');
+    expect(await agent.ok('why', '--constraint', 'JobPrio > 3')).toBe(
+      'Nothing to explain: no job in the queue fits.\n',
+    );
+    expect(await agent.ok('why', '--json')).toBe('[\n]\n');
   }, 60_000);
 
   it('runs in its directory of submission, and its log says so as HTCondor does', async () => {

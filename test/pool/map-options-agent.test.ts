@@ -266,9 +266,10 @@ describe('GNU parallel’s options of a map', () => {
   it('--delay waits between one task and the next', async () => {
     // There is a free slot for each from the start.
     await agent.ok('map', 'true', ':::', '1', '2');
-    const said = await agent.ok('map', '-k', '--delay', '0.4s', 'date +%s.%N #', ':::', '1', '2', '3');
+    const said = await agent.ok('map', '-k', '--delay', '1.5s', 'date +%s.%N #', ':::', '1', '2', '3');
     const [first = 0, second = 0, third = 0] = said.trim().split('\n').map(Number);
-    expect(Math.min(second - first, third - second)).toBeGreaterThan(0.3);
+    // What was started may come to its turn late on a busy machine.
+    expect(Math.min(second - first, third - second)).toBeGreaterThan(0.5);
   }, 60_000);
 
   it('-N gives each task several inputs, --header : names them', async () => {
