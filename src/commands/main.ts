@@ -23,6 +23,8 @@ export async function main(words: readonly string[]): Promise<void> {
     return (await import('../command-server/command-server.ts')).serveCommands(run);
   ownStreams();
   sayWarnings();
+  // Nothing is left to be done then; freeing all memory piece by piece would take as long as a round trip to the queue.
+  process.once('beforeExit', () => process.exit());
   await run(words);
   if (isServed(words)) await (await import('../command-server/called-often.ts')).startIfOften();
 }
