@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { Paths } from '../config/paths.ts';
 import {
@@ -31,6 +31,16 @@ import { wait } from './wait.ts';
 /** DAGMan's exit code for a removed DAG. */
 const REMOVED = 2;
 
+type Replay = NonNullable<ReturnType<typeof replayDag>>;
+
+/** A DAG at some length of its journal: to look at it again costs nothing until more is written. */
+interface Replayed {
+  readonly cluster: number;
+  readonly written: string;
+  readonly engine: Replay | undefined;
+  progress?: ReturnType<Replay['progress']> | undefined;
+}
+
 interface Found extends Omit<DagStatus, 'exitCode' | 'progress'> {
   readonly order: DagOrder;
 }
@@ -40,6 +50,7 @@ export class DagClient {
   readonly #queue: Queue;
   readonly #paths: Paths;
   readonly #owner: string;
+  #last: Replayed | undefined;
 
   constructor(queue: Queue, paths: Paths, owner: string) {
     this.#queue = queue;
@@ -112,14 +123,13 @@ export class DagClient {
 
   /** The engine in its manager's current state; nothing remains of a DAG that has ended. */
   async engine(name: string): Promise<ReturnType<typeof replayDag>> {
-    const dag = await this.#find(name);
-    return this.#replay(dag);
+    return this.#replay(await this.#find(name)).engine;
   }
 
   /** What to draw of a DAG that runs; `undefined` if it has not started, or nothing remains of it. */
   async picture(name: string, wish: PictureWish = {}): Promise<DagPicture | undefined> {
-    const replayed = await this.engine(name);
-    return replayed && pictureOfDag(replayed, wish);
+    const engine = await this.engine(name);
+    return engine && pictureOfDag(engine, wish);
   }
 
   async #tell(dag: Found, told: Told): Promise<DagStatus> {
@@ -131,10 +141,10 @@ export class DagClient {
     // Read the journal first: the record of the end is on disk before the journal is deleted.
     const replayed = this.#replay({ ...dag, order });
     const end = new JournalPlace(this.#paths, dag.cluster).ended();
-    const progress = end === undefined ? replayed?.progress() : end.progress;
+    const progress = end === undefined ? (replayed.progress ??= replayed.engine?.progress()) : end.progress;
     const over = end !== undefined || dag.manager === 'gone' || isEnd(dag.manager);
     const rescue = over && end?.exitCode !== 0 ? newestRescue(dag) : undefined;
-    const continuesFrom = over ? undefined : replayed?.rescueFile;
+    const continuesFrom = over ? undefined : replayed.engine?.rescueFile;
     return {
       ...dag,
       ...(end === undefined ? {} : { exitCode: end.exitCode }),
@@ -144,9 +154,14 @@ export class DagClient {
     };
   }
 
-  #replay({ cluster, order, directory }: Found): ReturnType<typeof replayDag> {
-    const entries = readJournal(new JournalPlace(this.#paths, cluster).journal);
-    return replayDag({ ...order, dagmanId: cluster, version: '' }, directory, entries);
+  #replay({ cluster, order, directory }: Found): Replayed {
+    const { journal } = new JournalPlace(this.#paths, cluster);
+    const written = signatureOf(journal);
+    if (this.#last?.cluster === cluster && this.#last.written === written) return this.#last;
+    const engine = replayDag({ ...order, dagmanId: cluster, version: '' }, directory, readJournal(journal));
+    const replayed = { cluster, written, engine };
+    if (engine) this.#last = replayed;
+    return replayed;
   }
 
   async #running(name: string): Promise<Found> {
@@ -227,4 +242,10 @@ function newestRescue({ files, directory }: Pick<Found, 'files' | 'directory'>):
 
 function haltFile(dag: Found): string {
   return resolve(dag.directory, haltName(dag.files[0] ?? ''));
+}
+
+/** Changes with each record; what is written after it was taken is seen the next time. */
+function signatureOf(journal: string): string {
+  const found = statSync(journal, { throwIfNoEntry: false });
+  return found ? `${found.ino}:${found.size}:${found.mtimeMs}` : '';
 }

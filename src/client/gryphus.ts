@@ -72,6 +72,7 @@ export class Gryphus {
   readonly #env: NodeJS.ProcessEnv;
   readonly #starts: boolean;
   readonly #closing = new AbortController();
+  #dags: DagClient | undefined;
 
   private constructor(paths: Paths, settings: Settings, queue: Queue, env: NodeJS.ProcessEnv, starts: boolean) {
     this.#paths = paths;
@@ -147,15 +148,14 @@ export class Gryphus {
   async submit(request: SubmitRequest): Promise<Submitted> {
     const { submitCluster } = await import('../enqueue/enqueue.ts');
     const submitted = await submitCluster(this.#queue, request, this.#paths, this.owner);
-    // It may have ended in the meantime because it was idle.
-    if (this.#starts) await this.#ensureScheduler();
+    if (this.#starts) await this.#ensureScheduler(); // It may have ended in the meantime because it was idle.
     return submitted;
   }
 
   /** Submit, inspect and control DAGs. */
   async dags(): Promise<DagClient> {
     const { DagClient } = await import('./dag.ts');
-    return new DagClient(this.#queue, this.#paths, this.owner);
+    return (this.#dags ??= new DagClient(this.#queue, this.#paths, this.owner));
   }
 
   /** Jobs in the queue, in the order of their ids. */

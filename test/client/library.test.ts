@@ -106,3 +106,32 @@ describe('a program that closes the library', () => {
     expect(await program(text)).toEqual(done('submitted\n'));
   }, 60_000);
 });
+
+describe('a program that looks at a DAG again and again', () => {
+  it('sees each change of it', async () => {
+    agent.file('node.sub', 'executable = /bin/sh\narguments = until.sh\ntransfer_executable = false\nqueue\n');
+    agent.file('until.sh', 'until [ -e go ]; do sleep 0.05; done\n');
+    agent.file('d.dag', 'JOB a node.sub\nJOB b node.sub\nPARENT a CHILD b\n');
+    const cluster = /cluster (\d+)/.exec(await agent.ok('dag', 'submit', 'd.dag'))?.[1];
+    const text = `
+      import { writeFileSync } from 'node:fs';
+      const dags = await gryphus.dags();
+      const until = async (fits) => {
+        for (;;) {
+          const [{ progress, exitCode }] = await dags.status('${cluster}');
+          if (fits(progress ?? {}, exitCode)) return;
+          await new Promise((done) => setTimeout(done, 20));
+        }
+      };
+      await until(({ queued }) => queued === 1);
+      await dags.halt('${cluster}');
+      await until(({ status }) => status === 'DAG_STATUS_HALTED');
+      await dags.resume('${cluster}');
+      await until(({ status }) => status === 'DAG_STATUS_OK');
+      writeFileSync('go', '');
+      await until((_, exitCode) => exitCode === 0);
+      console.log('done');
+      await gryphus.close();`;
+    expect(await program(text)).toEqual(done('done\n'));
+  }, 60_000);
+});

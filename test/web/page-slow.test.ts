@@ -154,8 +154,8 @@ describe.skipIf(!SLOW)('the page', () => {
     await session.send('Performance.enable');
     const { metrics } = await session.send('Performance.getMetrics');
     const heap = (metrics.find(({ name }) => name === 'JSHeapUsedSize')?.value ?? 0) / 2 ** 20;
+    // How fast: bench/web.
     console.log(`first picture ${first} ms, table ${table} ms, heap ${heap.toFixed(1)} MB`);
-    expect(first).toBeLessThan(1000);
     expect(heap).toBeLessThan(200);
     await fresh.close();
   });

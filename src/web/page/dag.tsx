@@ -1,4 +1,4 @@
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { ApiError, type Dag, get, type Picture, post, type Runs } from './api.ts';
 import { drawingOf, labelOf } from './dag-layout.ts';
 import { number, when } from './format.ts';
@@ -7,6 +7,8 @@ import { Bar, Empty, JobLink, Panel, Text, Wrong } from './parts.tsx';
 import { plain } from './plain.ts';
 import { RunBars } from './run-bars.tsx';
 
+/** How often it is looked at without an event; milliseconds. */
+const LOOK_MS = 2000;
 /** The most telling state first. */
 const ORDER = ['error', 'futile', 'submitted', 'prerun', 'postrun', 'ready', 'not_ready', 'done'] as const;
 const WORDS: Readonly<Record<string, string>> = {
@@ -25,12 +27,18 @@ export function DagView({ cluster }: { readonly cluster: string }) {
   const [steps, setSteps] = useState(1);
   const [open, setOpen] = useState<Picture['boxes'][number]>();
   const [error, setError] = useState<ApiError>();
-  const dag = useLive(`dag ${cluster}`, (signal) => get<Dag>(`/dags/${cluster}`, signal));
+  // What its manager decides by itself, as after a script, is no event of the queue.
+  const dag = useLive(`dag ${cluster}`, (signal) => get<Dag>(`/dags/${cluster}`, signal), { everyMs: LOOK_MS });
   const query = around === undefined ? '' : `?${new URLSearchParams({ around, steps: String(steps) }).toString()}`;
   const picture = useLive(`picture ${cluster}${query}`, (signal) =>
     get<Picture>(`/dags/${cluster}/picture${query}`, signal),
   );
   const runs = useLive(`runs ${cluster}`, (signal) => get<Runs>(`/dags/${cluster}/runs`, signal));
+  const looks = JSON.stringify(dag.data?.progress);
+  useEffect(() => {
+    picture.again();
+    runs.again();
+  }, [looks]);
   if (!dag.data) return <Wrong error={dag.error} />;
   const { progress } = dag.data;
   const tell = (how: string, body: object = {}): void => {
