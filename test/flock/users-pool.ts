@@ -21,10 +21,13 @@ export class UsersPool {
   readonly home: string;
   readonly work: string;
   readonly port: number;
+  /** The words before each of its programs. */
+  readonly #within: readonly string[];
 
-  constructor(user: string, dir: string, port: number) {
+  constructor(user: string, dir: string, port: number, within: readonly string[] = []) {
     this.user = user;
     this.port = port;
+    this.#within = within;
     if (!accountOf(user)) execFileSync('useradd', ['--create-home', '--home-dir', join(dir, user), user]);
     const { uid, gid } = accountOf(user) ?? { uid: -1, gid: -1 };
     this.home = join(dir, `${user}-agent`);
@@ -37,7 +40,8 @@ export class UsersPool {
 
   run(...words: string[]): { readonly status: number | null; readonly stdout: string; readonly stderr: string } {
     const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', GRYPHUS_HOME: this.home, HOME: this.work };
-    return spawnSync('setpriv', [...this.#become(), process.execPath, BIN, ...words], {
+    const [program = '', ...more] = this.words(process.execPath, BIN, ...words);
+    return spawnSync(program, more, {
       cwd: this.work,
       env,
       encoding: 'utf8',
@@ -51,15 +55,21 @@ export class UsersPool {
     return stdout;
   }
 
-  #become(): string[] {
+  /** A command line, so that its user runs it where the pool is. */
+  words(...command: readonly string[]): string[] {
     const { uid, gid } = accountOf(this.user) ?? { uid: -1, gid: -1 };
-    return [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
+    return [...this.#within, 'setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--', ...command];
   }
 
   file(name: string, text: string, mode = 0o644): string {
     const path = join(this.work, name);
     writeFileSync(path, text);
     chmodSync(path, mode);
+    return this.own(path);
+  }
+
+  /** Makes a file its user's. */
+  own(path: string): string {
     const { uid, gid } = accountOf(this.user) ?? { uid: -1, gid: -1 };
     chownSync(path, uid, gid);
     return path;
