@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AGREEMENT_KEYS, type Agreement } from '../../src/config/agreements.ts';
@@ -227,7 +228,11 @@ describe('the wire', () => {
 });
 
 describe('a link', () => {
-  function link(onFault: (message: string) => void, onHello: (agent: string) => void = () => undefined) {
+  function link(
+    onFault: (message: string) => void,
+    onHello: (agent: string) => void = () => undefined,
+    [here, there] = pair(),
+  ) {
     const heard: FlockMessage[] = [];
     const made = new FlockLink({
       agent: 'me',
@@ -240,7 +245,6 @@ describe('a link', () => {
       onFault,
       onConfirmed: () => undefined,
     });
-    const [here, there] = pair();
     made.accept(here);
     there.on('data', () => undefined);
     const say = (message: unknown) => {
@@ -267,6 +271,31 @@ describe('a link', () => {
     await closed;
     made.close('over');
     expect(faults).toEqual(['it sends too many messages']);
+  });
+
+  it('is cut when 64 MB wait that the partner does not read', async () => {
+    const faults: string[] = [];
+    const [here, there] = pair();
+    // Nothing that is written is ever taken.
+    here._write = () => undefined;
+    const { made, heard, say } = link((message) => faults.push(message), undefined, [here, there]);
+    say({ t: 'hello', version: 1, agent: 'a', name: 'n' });
+    await turn();
+    const piece = Buffer.alloc(1 << 20);
+    const send = (pieces: number) => {
+      for (let i = 0; i < pieces; i++) made.send({ t: 'answer', id: i, ok: true }, piece);
+    };
+    send(63);
+    await turn();
+    say({ t: 'list', kinds: [] });
+    await turn();
+    expect([made.up, heard.length, faults]).toEqual([true, 1, []]);
+    send(2);
+    await turn();
+    say({ t: 'list', kinds: [] });
+    await turn();
+    expect([made.up, heard.length, faults]).toEqual([false, 1, ['it does not read what it asks for']]);
+    made.close('over');
   });
 
   it('is cut when another agent has the key', async () => {

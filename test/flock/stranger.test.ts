@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { accountOf } from '../../src/pool/host/accounts.ts';
 import { until } from '../agent/agent.ts';
+import { CAN_MOUNT, smallDisk } from '../pool/small-disk.ts';
 import { StrangerWorker } from './stranger-worker.ts';
 
 const isRoot = process.getuid?.() === 0;
@@ -89,6 +90,32 @@ describe.runIf(isRoot)('a job of another pool, on a machine whose worker is root
     worker.start('stranger.7.0.1', script, {}, 150);
     expect((await worker.end('stranger.7.0.1')).how).toMatchObject({ kind: 'by-site', cause: 'out-of-memory' });
   }, 30_000);
+
+  it.runIf(CAN_MOUNT)(
+    'leaves a twentieth of the disk to the owner',
+    async () => {
+      const disk = smallDisk(join(dir, 'disk'), 64 << 10);
+      chmodSync(disk.dir, 0o755);
+      const there = new StrangerWorker(disk.dir, []);
+      try {
+        there.start('stranger.1.0.1', 'echo here; exec sleep 600');
+        await until('it to run', () => there.output('stranger.1.0.1') !== '' || undefined);
+        disk.fill(4 << 10);
+        expect((await there.run('stranger.2.0.1', 'exit 3')).how).toEqual({ kind: 'exited', code: 3 });
+        disk.fill(3 << 10);
+        const nearlyFull = 'the disk of its machine is nearly full, and is kept for its owner';
+        const { how } = await there.end('stranger.1.0.1');
+        expect(how).toMatchObject({ kind: 'by-site', cause: 'preempted', message: nearlyFull });
+        await expect(there.run('stranger.3.0.1', 'exit 3')).rejects.toThrow(nearlyFull);
+        disk.free();
+        expect((await there.run('stranger.4.0.1', 'exit 3')).how).toEqual({ kind: 'exited', code: 3 });
+      } finally {
+        there.close();
+        disk.unmount();
+      }
+    },
+    30_000,
+  );
 
   it('does not start where the owner’s directories cannot be hidden', async () => {
     mkdirSync(join(dir, 'other'));
