@@ -14,6 +14,8 @@ perl -MSocket -e 'socket(S, 1, 1, 0); exit !connect(S, pack_sockaddr_un("/run/$A
 perl -e 'exit(syscall(101, 16, $ARGV[0] + 0, 0, 0) != 0)' "$pid" 2>/dev/null && reached 'the owner by ptrace'
 perl -e 'my ($t, $n) = ("user", $ARGV[0]); exit(syscall(250, 10, -3, $t, $n, 0) <= 0)' "$name" 2>/dev/null &&
   reached 'a key in the keyring of the session'
+perl -e 'my ($t, $n) = ("user", $ARGV[0]); exit(syscall(248, $t, $n, $n, length $n, -4) < 0)' "$name" 2>/dev/null &&
+  reached 'a keyring that stays with its account'
 ls -d "$sandboxes"/* 2>/dev/null | grep -v "/${GRYPHUS_KEY}\$" | grep -q . && reached 'the sandbox of another job'
 ls / >/dev/null && ls /proc | grep -c '^[0-9]' | grep -qv '^[1-9]$' && reached 'many processes'
 grep -q '^NoNewPrivs:[[:blank:]]*1$' /proc/self/status || reached 'new privileges'

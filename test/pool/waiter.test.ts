@@ -16,6 +16,25 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const BY_SHELL = ['/bin/sh', '-c', 'exec "$@"', 'sh'];
 const there = (program: string) => spawnSync(program, ['--version']).error === undefined;
 
+/** Of seccomp(2): numbers of the x32 calls, and what a filter returns. */
+const X32 = 0x40000000;
+const ALLOW = 0x7fff0000;
+const ERRNO = 0x00050000;
+
+/** What a filter returns for a system call. */
+function decided(filter: Buffer, machine: number, nr: number): number {
+  let value = 0;
+  for (let line = 0; ; line++) {
+    const code = filter.readUInt16LE(8 * line);
+    const [yes = 0, no = 0] = filter.subarray(8 * line + 2);
+    const k = filter.readUInt32LE(8 * line + 4);
+    if (code === 0x06) return k;
+    if (code === 0x20) value = k === 4 ? machine : nr;
+    else if (code === 0x54) value = (value & k) >>> 0;
+    else line += { 0x15: value === k, 0x25: value > k, 0x35: value >= k }[code] === true ? yes : no;
+  }
+}
+
 placeWaiter(join(scratch, 'placed'), SCRIPTS);
 for (const [name, text] of Object.entries({ 'waiter.sh': SCRIPTS.waiter, 'ends.sh': SCRIPTS.ends }))
   writeFileSync(join(scratch, name), text);
@@ -120,6 +139,22 @@ describe('the waiter', () => {
     execFileSync(`${found}as`, [join(SOURCES, `waiter.${arch}.s`), '-o', object]);
     execFileSync(`${found}objcopy`, ['-O', 'binary', '-j', '.text', object, `${object}.code`]);
     expect(readFileSync(`${object}.code`).toString('hex')).toBe(waiterCode(arch).toString('hex'));
+  });
+
+  it.each([
+    ['x64', 12, { 0xc000003e: [248, 249, 250, X32 + 248, X32 + 249, X32 + 250], 0x40000003: [286, 287, 288] }],
+    ['arm64', 11, { 0xc00000b7: [217, 218, 219], 0x40000028: [309, 310, 311] }],
+  ] as const)('takes the system calls for keys, and no others: %s', (arch, lines, keys) => {
+    const filter = waiterCode(arch).subarray(-8 * lines);
+    for (const [machine, expected] of Object.entries({ ...keys, 0xc0000016: [] })) {
+      const plain = Array.from({ length: 600 }, (_, nr) => nr);
+      const all = [...plain, ...plain.map((nr) => X32 + nr)];
+      const missing = all.filter((nr) => decided(filter, Number(machine), nr) === ERRNO + 38);
+      expect(missing).toEqual(expected);
+      expect(all.filter((nr) => decided(filter, Number(machine), nr) === ALLOW)).toHaveLength(
+        all.length - missing.length,
+      );
+    }
   });
 
   it('is a script where its program cannot be started', () => {
