@@ -28,6 +28,7 @@ import {
 } from './attempt-place.ts';
 import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
 import { isAttempt } from './execute-dir.ts';
+import { removeLeft } from './remove-left.ts';
 import { waited } from './waiter/waiter.ts';
 
 const ARMED = z.strictObject({ starter: PROCESS_IDENTITY, names: texts });
@@ -169,7 +170,7 @@ export class AttemptDir implements AttemptPlace {
         rmdirSync(dir);
       }
     } catch {
-      rmSync(this.path, { recursive: true, force: true });
+      removeLeft(this.path);
     }
   }
 }

@@ -6,7 +6,6 @@ import {
   readdirSync,
   readFileSync,
   rmdirSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -15,6 +14,7 @@ import * as z from 'zod';
 import { writeWhole } from '../../util/private-file.ts';
 import { text } from '../../util/schema.ts';
 import { readRecord } from './attempt-place.ts';
+import { removeLeft } from './remove-left.ts';
 
 /** Where sandboxes are if no one else can reach the worker's own directory. */
 const EXECUTE = '/var/lib/gryphus/execute';
@@ -132,7 +132,7 @@ function sweep(base: string): void {
 }
 
 function remove(path: string): void {
-  rmSync(path, { recursive: true, force: true });
+  removeLeft(path);
   try {
     rmdirSync(dirname(path));
   } catch {

@@ -13,6 +13,7 @@ import {
   writeEnding,
 } from './attempt-place.ts';
 import { type Cgroup, type GroupDirs, groupIn } from './cgroup.ts';
+import { removeLeft } from './remove-left.ts';
 import { ReusedSandbox } from './reused-sandbox.ts';
 import type { Runner } from './shell.ts';
 import { TASK_RECORD } from './task-record.ts';
@@ -215,11 +216,10 @@ export function taskRunnersIn(
     const open = new Set(left.map(({ n }) => n));
     const removed = (n: number) => {
       open.delete(n);
-      if (open.size === 0) rmSync(dir, { recursive: true, force: true });
+      if (open.size === 0) removeLeft(dir);
     };
     if (!taskRunner || !('shell' in taskRunner) || left.length === 0) {
-      if (!taskRunner || !('shell' in taskRunner) || !isAlive(taskRunner.shell))
-        rmSync(dir, { recursive: true, force: true });
+      if (!taskRunner || !('shell' in taskRunner) || !isAlive(taskRunner.shell)) removeLeft(dir);
       return [];
     }
     const { shell, spec } = taskRunner;

@@ -1,11 +1,12 @@
 import { pathOrStart } from '../../job/start-directory.ts';
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ProcessIdentity } from '../../util/process-identity.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
 import type { AttemptRecord } from './attempt-place.ts';
 import { adVariables, slotVariable } from './job-script.ts';
+import { removeLeft } from './remove-left.ts';
 import { hasSmallFiles, ReusedSandbox } from './reused-sandbox.ts';
 import { killed, NO_RECORD, scratchOf, TaskRunnerSlot } from './task-runner-slot.ts';
 import { type Runner, Shell, STARTER } from './shell.ts';
@@ -251,7 +252,7 @@ export class TaskRunner implements Runner {
     if (this.#closed) return;
     this.#closed = true;
     closeSync(this.#records);
-    rmSync(this.dir, { recursive: true, force: true });
+    removeLeft(this.dir);
   }
 }
 
