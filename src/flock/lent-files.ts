@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptRequest } from '../pool/wire/client-wire.ts';
+import { pieces } from '../pool/wire/pieces.ts';
 import { blobsOf } from '../pool/wire/run-blobs.ts';
 import type { OutputFile, RunSpec } from '../pool/wire/wire.ts';
 import type { Blob, FetchOutcome } from '../site/contract.ts';
@@ -13,6 +14,8 @@ import { STREAM_FILES } from '../staging/streams.ts';
 import { withBlobs } from './outgoing.ts';
 
 const PIECE = 1 << 20;
+/** How many inputs are asked for at once: each takes a round trip. */
+const AT_ONCE = 8;
 /** Inputs that no job uses are kept for so long, since the next job may need them, in milliseconds. */
 const KEEP_MS = 600_000;
 
@@ -51,19 +54,31 @@ export class LentFiles {
     pull: (ask: { key: AttemptKey; sha256: string; offset: number; bytes: number }) => Promise<Buffer>,
   ): Promise<void> {
     mkdirSync(join(this.#dir, 'inputs', partner), { recursive: true, mode: 0o700 });
-    const blobs = new Map(blobsOf(spec).map((blob) => [blob.sha256, blob]));
-    for (const blob of blobs.values()) {
-      const mark = `${partner} ${blob.sha256}`;
-      if (existsSync(this.#blob(partner, blob.sha256))) continue;
-      let coming = this.#coming.get(mark);
-      if (!coming) {
-        coming = this.#bring(partner, blob, (offset, bytes) => pull({ key, sha256: blob.sha256, offset, bytes }));
-        this.#coming.set(mark, coming);
-        const over = () => void this.#coming.delete(mark);
-        coming.then(over, over);
+    const blobs = [...new Map(blobsOf(spec).map((blob) => [blob.sha256, blob])).values()];
+    const left = blobs.filter(({ sha256 }) => !existsSync(this.#blob(partner, sha256)));
+    const some = async (): Promise<void> => {
+      try {
+        for (let blob = left.pop(); blob !== undefined; blob = left.pop()) {
+          const { sha256 } = blob;
+          await this.#once(partner, blob, (offset, bytes) => pull({ key, sha256, offset, bytes }));
+        }
+      } finally {
+        left.length = 0;
       }
-      await coming;
-    }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, some));
+  }
+
+  /** An input that several jobs have comes once. */
+  #once(partner: string, blob: Blob, pull: (offset: number, bytes: number) => Promise<Buffer>): Promise<void> {
+    const mark = `${partner} ${blob.sha256}`;
+    const known = this.#coming.get(mark);
+    if (known) return known;
+    const coming = this.#bring(partner, blob, pull);
+    this.#coming.set(mark, coming);
+    const over = () => void this.#coming.delete(mark);
+    coming.then(over, over);
+    return coming;
   }
 
   async #bring(partner: string, blob: Blob, pull: (offset: number, bytes: number) => Promise<Buffer>): Promise<void> {
@@ -72,9 +87,9 @@ export class LentFiles {
     const hash = createHash('sha256');
     const file = await open(part, 'w', 0o600);
     try {
-      for (let offset = 0; offset < blob.bytes; ) {
+      let offset = 0;
+      for await (const bytes of pieces(pull, 0, blob.bytes)) {
         await keepFloor(this.#dir);
-        const bytes = await pull(offset, Math.min(PIECE, blob.bytes - offset));
         if (bytes.length === 0 || offset + bytes.length > blob.bytes) throw new Error('an input has another size');
         await file.write(bytes, 0, bytes.length, offset);
         hash.update(bytes);

@@ -13,6 +13,7 @@ import {
   type Of,
   readFlockMessage,
 } from './flock-wire.ts';
+import { Turns } from '../util/turns.ts';
 import { Rate } from './rate.ts';
 
 type Question = FlockAsk extends infer A ? (A extends FlockAsk ? Omit<A, 't' | 'id'> : never) : never;
@@ -46,8 +47,11 @@ const LONGEST_RETRY_MS = 30_000;
 const ANSWER_MS = 120_000;
 /** Messages in a second, and at once. More is a flood. */
 const RATE = { perSecond: 500, burst: 20_000 } as const;
-/** Questions that wait for an answer at once. */
+/** What a question counts: on a fast line, pieces of large files are asked for more often than anything else is said. */
+const QUESTION = 1 / 4;
+/** Questions of a partner that may wait for an answer at once, and ours: those that we gave up may wait there still. */
 export const MOST_ASKED = 256;
+const MOST_ASKING = 128;
 /** Bytes that wait to be read by the partner: with more, it does not read what it asks for. */
 const MOST_UNREAD = 64 << 20;
 
@@ -62,6 +66,7 @@ export class FlockLink {
   #retry: NodeJS.Timeout | undefined;
   readonly #pings = new Pings(sinceBootMs);
   readonly #asked = new Map<number, { readonly wait: Deferred<Answered>; readonly timer: NodeJS.Timeout }>();
+  readonly #turns = new Turns(() => MOST_ASKING);
   #lastAsked = 0;
   /** When the last byte came, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
@@ -117,7 +122,7 @@ export class FlockLink {
     channel.open(
       (message, bytes) => {
         if (this.#channel !== channel) return;
-        if (!rate.take(1)) throw this.#fault('it sends too many messages');
+        if (!rate.take(this.#countOf(message))) throw this.#fault('it sends too many messages');
         if (channel.backlog > MOST_UNREAD) throw this.#fault('it does not read what it asks for');
         if (!greeted) {
           if (message.t !== 'hello') throw this.#fault(`'${message.t}' before the greeting`);
@@ -148,13 +153,19 @@ export class FlockLink {
     return true;
   }
 
-  /** Rejects with 'site-unreachable' if the link ends first, with 'site-busy' if the partner refuses. */
+  /**
+   * Waits its turn if many questions do. Rejects with 'site-unreachable' if the link ends first, with 'site-busy' if the
+   * partner refuses.
+   */
   ask(question: Question): Promise<Answered> {
+    return this.#turns.run(() => this.#ask(question));
+  }
+
+  #ask(question: Question): Promise<Answered> {
     const id = ++this.#lastAsked;
     const wait = deferred<Answered>();
     const asked = { ...question, t: 'ask' as const, id };
-    if (this.#asked.size >= MOST_ASKED || !this.send(asked))
-      wait.reject(new GryphusError('site-unreachable', 'the partner is not connected'));
+    if (!this.send(asked)) wait.reject(new GryphusError('site-unreachable', 'the partner is not connected'));
     else {
       const timer = setTimeout(() => {
         this.#asked.delete(id);
@@ -177,6 +188,12 @@ export class FlockLink {
     this.#ended = true;
     clearTimeout(this.#retry);
     this.cut(message);
+  }
+
+  /** How much a message counts towards a flood: nothing if we asked for it. */
+  #countOf(message: FlockMessage): number {
+    if (message.t === 'answer') return this.#asked.has(message.id) ? 0 : 1;
+    return message.t === 'ask' ? QUESTION : 1;
   }
 
   #fault(message: string): Error {

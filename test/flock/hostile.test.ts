@@ -246,12 +246,16 @@ describe('a link', () => {
       onConfirmed: () => undefined,
     });
     made.accept(here);
-    there.on('data', () => undefined);
+    const asked: number[] = [];
+    const reader = new FrameReader((message) => {
+      if (message.t === 'ask' && 'id' in message) asked.push(Number(message.id));
+    });
+    there.on('data', (data: Buffer) => reader.push(data));
     const say = (message: unknown) => {
       for (const part of encodeFrame(message as FlockMessage)) there.write(part);
     };
     const closed = new Promise<void>((resolve) => there.once('close', resolve).once('end', resolve));
-    return { made, heard, say, closed };
+    return { made, heard, asked, say, closed };
   }
 
   it('hears nothing before the greeting', async () => {
@@ -271,6 +275,27 @@ describe('a link', () => {
     await closed;
     made.close('over');
     expect(faults).toEqual(['it sends too many messages']);
+  });
+
+  it('is not cut for answers that we asked for, and for as many questions', async () => {
+    const faults: string[] = [];
+    const { made, heard, asked, say } = link((message) => faults.push(message));
+    say({ t: 'hello', version: 1, agent: 'a', name: 'n' });
+    await turn();
+    const ask = () => made.ask({ what: 'blob', key: 'a.1.0.1', sha256: '', offset: 0, bytes: 1 });
+    for (let n = 0; n < 25_000; n += 100) {
+      const all = Array.from({ length: 100 }, ask);
+      await turn();
+      for (const id of asked.splice(0)) say({ t: 'answer', id, ok: true });
+      await Promise.all(all);
+      for (let id = n; id < n + 100; id++)
+        say({ t: 'ask', id, what: 'read', key: 'a.1.0.1', path: 'stdout', offset: 0, bytes: 1 });
+    }
+    expect([made.up, heard.length, faults]).toEqual([true, 25_000, []]);
+    for (let id = 0; id < 25_000; id++) say({ t: 'answer', id, ok: true });
+    await turn();
+    expect([made.up, faults]).toEqual([false, ['it sends too many messages']]);
+    made.close('over');
   });
 
   it('is cut when 64 MB wait that the partner does not read', async () => {
@@ -296,6 +321,24 @@ describe('a link', () => {
     await turn();
     expect([made.up, heard.length, faults]).toEqual([false, 1, ['it does not read what it asks for']]);
     made.close('over');
+  });
+
+  it('asks at most 128 questions at once, and the others later', async () => {
+    const { made, say, asked } = link(() => undefined);
+    say({ t: 'hello', version: 1, agent: 'a', name: 'n' });
+    await turn();
+    const all = Array.from({ length: 300 }, (_, offset) =>
+      made.ask({ what: 'blob', key: 'a.1.0.1', sha256: '', offset, bytes: 1 }),
+    );
+    const counts: number[] = [];
+    for (let answered = 0; answered < 300; answered++) {
+      await turn();
+      counts.push(asked.length - answered);
+      say({ t: 'answer', id: asked[answered], ok: true });
+    }
+    await Promise.all(all);
+    made.close('over');
+    expect(Math.max(...counts)).toBe(128);
   });
 
   it('is cut when another agent has the key', async () => {
