@@ -5,7 +5,8 @@ export class FlockAdd extends GryphusCommand {
   static override summary = 'Agree with the owner of another pool to lend or borrow machines.';
   static override description = prose(
     `Both sides add the other: one makes a key (--new-key FILE), gives the file to the other over a safe way, and the other takes it
-(--key FILE). --url names their gateway; the side that gives none waits to be connected to, at \`flock.listen\` of its config.toml.
+(--key FILE). --url names their gateway; the side that gives none waits to be connected to, at \`flock.listen\` of its config.toml, and
+starts the agent for that.
 Without --to and --from nothing is lent either way. Everything else is a key of the agreement's file, whose path is printed;
 docs/flock.md explains them.`,
   );
@@ -62,5 +63,7 @@ docs/flock.md explains them.`,
     if (url === undefined && (await flock.listening()) === undefined)
       say('They connect to this side: say where, such as: gryphus config flock.listen 0.0.0.0:9617');
     say(`Check it with: gryphus flock test ${args.name}`);
+    // Who connects to us expects that somebody listens.
+    if (url === undefined) await this.withGryphus(flags, () => Promise.resolve());
   }
 }
