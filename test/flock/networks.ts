@@ -11,7 +11,8 @@ const ip = (...words: string[]): string =>
 export function networksMissing(): string | undefined {
   if (process.getuid?.() !== 0) return 'root';
   if (!existsSync('/dev/net/tun')) return '/dev/net/tun';
-  return ['ip', 'nsenter', 'perl'].find((name) => spawnSync('which', [name]).status !== 0);
+  if (spawnSync('perl', ['-MTime::HiRes', '-e', '1']).status !== 0) return "perl's Time::HiRes";
+  return ['ip', 'nsenter'].find((name) => spawnSync('which', [name]).status !== 0);
 }
 
 /** A network namespace, which has nothing but its own loopback until a cable is laid. */
