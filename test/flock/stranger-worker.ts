@@ -32,7 +32,7 @@ export class StrangerWorker {
 
   constructor(dir: string, hidden: readonly string[], runAs = 'auto', network = false) {
     this.dir = join(dir, 'worker');
-    mkdirSync(this.dir, { mode: 0o700 });
+    mkdirSync(this.dir, { mode: 0o700, recursive: true });
     const { uid, username } = ownUser();
     const isRoot = uid === 0;
     const users = new JobUsers({ runAs: () => 'owner', isRoot, self: username, path: PATH });

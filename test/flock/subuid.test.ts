@@ -39,7 +39,7 @@ describe.runIf(canRun)('jobs of strangers under subordinate user ids', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function run(...scripts: string[]): readonly StrangersEnd[] {
+  function run(what: 'after' | 'die' | 'again', ...scripts: string[]): readonly StrangersEnd[] {
     const { uid, gid } = accountOf(user) ?? { uid: -1, gid: -1 };
     const bundle = join(dir, 'jobs.mjs');
     buildSync({
@@ -53,30 +53,32 @@ describe.runIf(canRun)('jobs of strangers under subordinate user ids', () => {
       logLevel: 'error',
     });
     execFileSync('chmod', ['755', dir]);
-    const words = [
-      `--reuid=${uid}`,
-      `--regid=${gid}`,
-      '--clear-groups',
-      '--',
-      process.execPath,
-      bundle,
-      dir,
-      ...scripts,
-    ];
-    const { stdout, stderr } = spawnSync('setpriv', words, { encoding: 'utf8', env: { PATH: process.env['PATH'] } });
+    const become = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--'];
+    const words = [...become, process.execPath, bundle, dir, what, ...scripts];
+    const { stdout, stderr, signal } = spawnSync('setpriv', words, {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'] },
+    });
+    if (what === 'die') expect(signal).toBe('SIGKILL');
     try {
-      return JSON.parse(stdout) as readonly StrangersEnd[];
+      return what === 'die' ? [] : (JSON.parse(stdout) as readonly StrangersEnd[]);
     } catch {
       throw new Error(stderr);
     }
   }
 
   it('leave nothing to the next one of the same id, and see nothing of one at the same time', () => {
-    const [left, found, beside] = run(LEAVE, FIND, BESIDE);
+    const [left, found, beside] = run('after', LEAVE, FIND, BESIDE);
     expect(left).toMatchObject({ how: { kind: 'exited', code: 0 }, stdout: '1\n', stderr: '' });
     expect(found).toMatchObject({ how: { kind: 'exited', code: 0 }, stdout: '1\n' });
     expect(beside).toMatchObject({ how: { kind: 'exited', code: 0 }, stdout: '2\nsecret\n', stderr: '' });
     // What they left in their sandboxes was taken back and deleted.
     expect(readdirSync(join(dir, 'execute', 'one'))).toEqual(['worker']);
+  }, 30_000);
+
+  it('go on if the worker dies after an earlier one of the same id has ended', () => {
+    run('die', 'echo $(id -u)', 'echo $(id -u); sleep 2; echo over');
+    const [end] = run('again');
+    expect(end).toMatchObject({ how: { kind: 'exited', code: 0 }, stdout: '1\nover\n' });
   }, 30_000);
 });

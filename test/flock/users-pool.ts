@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -103,6 +104,8 @@ export class UsersPool {
       const uid = statSync(join('/proc', name), { throwIfNoEntry: false })?.uid;
       if (uid !== undefined && isOurs(uid)) signal(Number(name), 'SIGKILL');
     }
+    // Where its worker was killed, it has left what it had there.
+    rmSync(`/var/tmp/gryphus-${own}`, { recursive: true, force: true });
     spawnSync('userdel', [this.user]);
   }
 }

@@ -15,7 +15,7 @@ it('what forked away from a run is killed; its waiter, which is about to end, is
   expect(forked).toHaveLength(1);
   let swept = false;
   const run = { key, record: {}, shell: { pid: shell.pid ?? 0, started: '' }, dir: { swept: () => (swept = true) } };
-  await sweep(run as unknown as Run);
+  await sweep(run as unknown as Run, []);
   expect(swept).toBe(true);
   const said = once(shell.stdout, 'data');
   shell.stdin.end('\n');

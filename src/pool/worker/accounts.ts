@@ -8,7 +8,7 @@ import { copyProxy, give, handOver } from './hand-over.ts';
 import type { PlacedJob } from './job-script.ts';
 import { type Choice, identityVariables, type JobUser, type JobUsers } from './job-users.ts';
 import type { Run } from './run.ts';
-import { killAccount } from './stopping.ts';
+import { clearAccount } from './stopping.ts';
 import { isNearlyFull, NEARLY_FULL } from './stranger-disk.ts';
 import type { Strangers } from './strangers.ts';
 
@@ -70,11 +70,11 @@ export class Accounts {
   }
 
   /** Makes the files of a job whose processes have ended the worker's again, as far as they were not; `undefined`: they were. */
-  takeBack(run: Run): Promise<void> | undefined {
+  takeBack(run: Run, runs: Iterable<Run>): Promise<void> | undefined {
     const { dir, record } = run;
     if (!(dir instanceof AttemptDir) || record.user?.stranger?.inner === undefined || run.isBack) return undefined;
     const { user } = record;
-    return killAccount(user.uid)
+    return clearAccount(run, runs)
       .then(() => this.#strangers?.takeBack(dir, user))
       .then(() => void (run.isBack = true));
   }

@@ -16,13 +16,14 @@ const SIGTERM = 15;
  */
 export function beforeEnd(
   run: Run,
+  runs: Iterable<Run>,
   { containers, chirp, accounts, allocated }: Pick<StartdOptions, 'containers' | 'chirp' | 'accounts' | 'allocated'>,
 ): Promise<void> | undefined {
   if (allocated === true && !run.waitedForTold && !run.decided && wasTerminated(run)) {
     run.waitedForTold = true;
     return delay(TOLD_MS);
   }
-  const back = accounts?.takeBack(run);
+  const back = accounts?.takeBack(run, runs);
   if (back) return back;
   const released = run.record.spec.container && containers.release(run.dir);
   if (released) return released;

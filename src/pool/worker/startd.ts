@@ -263,7 +263,7 @@ export class Startd {
 
   #ended(run: Run): void {
     run.clearTimers();
-    const first = beforeEnd(run, this.#options);
+    const first = beforeEnd(run, this.#runs.values(), this.#options);
     if (first) return void first.then(() => this.#ended(run));
     const exit = run.dir.exit();
     takeCheckpoint(run, this.#options.checkpoints);
@@ -283,7 +283,7 @@ export class Startd {
     // A job that may be retried must leave no processes behind; the others are swept soon afterwards.
     const failed = !isTask(run.dir) && (ending.how.kind !== 'exited' || ending.how.code !== 0);
     if (lasted > SWEEP_FIRST || run.decided || failed || !exit || run.record.user) {
-      void sweep(run).then(() => this.#finish(run, ending));
+      void sweep(run, this.#runs.values()).then(() => this.#finish(run, ending));
     } else {
       this.#sweeper.add(run);
       this.#finish(run, ending);

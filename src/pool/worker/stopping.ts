@@ -154,16 +154,27 @@ function shellsOf(runs: Iterable<Run>): ReadonlySet<number> {
   return new Set([...runs].flatMap(({ shell }) => (shell ? [shell.pid] : [])));
 }
 
-/** Kills what is left of a run that has ended, such as processes that forked away. */
-export async function sweep(run: Run): Promise<void> {
+/** Kills what is left of a run that has ended, such as processes that forked away. `runs`: all that are here. */
+export async function sweep(run: Run, runs: Iterable<Run>): Promise<void> {
   await Promise.all([killAll(new Set([run.key]), shellsOf([run])), run.group?.end()]);
-  const { user } = run.record;
-  if (user?.alone) await killAccount(user.uid);
+  await clearAccount(run, runs);
   run.dir.swept();
 }
 
+/**
+ * Kills what still runs under the account of a run that has ended, if only one job uses it at a time. A run that an
+ * earlier worker had seen end may have given its account to another one since then.
+ */
+export async function clearAccount({ key, record: { user } }: Run, runs: Iterable<Run>): Promise<void> {
+  if (!user?.alone) return;
+  const isPassedOn = [...runs].some(
+    (other) => other.key !== key && other.phase !== 'ended' && other.record.user?.uid === user.uid,
+  );
+  if (!isPassedOn) await killAccount(user.uid);
+}
+
 /** Kills everything that runs under an account which only one job uses, until two scans in a row find nothing. */
-export async function killAccount(uid: number): Promise<void> {
+async function killAccount(uid: number): Promise<void> {
   for (let turn = 0, clean = 0; turn < 50 && clean < 2; turn++) {
     const found = uid > 0 ? processesOfAccount(uid) : [];
     clean = found.length === 0 ? clean + 1 : 0;
