@@ -77,6 +77,18 @@ describe("a clock that is set while a job's worker is away", () => {
     expect(await tick()).toBe('ended');
   });
 
+  it('takes no results from a worker that starts again and has not seen yet what its predecessor saw end', async () => {
+    const { tick, centralManager, worker, told } = await away();
+    const held = [{ key: KEY, is: 'running', startedAt: 1.7e9 }] as const;
+    centralManager.join(worker, held);
+    centralManager.hear('w', { t: 'ended', key: KEY, ending: { how: { kind: 'exited', code: 0 } } }, Buffer.alloc(0));
+    await settled();
+    centralManager.leave('w');
+    centralManager.join(worker, held);
+    expect(await tick()).toBe('ended');
+    expect(told).not.toContainEqual({ t: 'forget', keys: [KEY] });
+  });
+
   it('changes nothing of how long a machine is there, and what people see of it goes by their clock', async () => {
     const { clocks, centralManager, worker } = await away();
     clocks.wall += 3_600_000;
