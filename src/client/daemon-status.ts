@@ -4,7 +4,7 @@ import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { centralManagerOf } from '../pool/host/pid-files.ts';
-import { poolPlaces } from '../pool/host/places.ts';
+import { failureOf, poolPlaces } from '../pool/host/places.ts';
 import { hostElsewhere, openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
@@ -24,6 +24,7 @@ export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Pro
   const scheduler = await runningScheduler(queue);
   const settings = await loadSettings(paths);
   const userLogs = await owedLogs(queue.kv);
+  const poolTrouble = failureOf(poolPlaces(paths).clientSocket);
   return {
     ...ofScheduler(scheduler),
     home: paths.stateDir,
@@ -31,6 +32,7 @@ export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Pro
     managers: (await managersOf(queue)).map(shown),
     totals: await totals(),
     ...(userLogs.count > 0 ? { userLogs } : {}),
+    ...(poolTrouble === undefined ? {} : { poolTrouble }),
   };
 }
 

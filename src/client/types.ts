@@ -216,6 +216,8 @@ export interface DaemonStatus {
   readonly totals?: Totals;
   /** User logs that cannot be written now: how many, and the first one. `since`: Unix milliseconds. */
   readonly userLogs?: OwedLogs;
+  /** Why the pool's central manager does not run, if it ended with an error. */
+  readonly poolTrouble?: string;
 }
 
 /** What remains at a forgotten site; without these, nothing. */

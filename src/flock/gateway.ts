@@ -69,10 +69,8 @@ export class Gateway {
     this.#memory = new FlockMemory(places);
     const borrowed = recoverBorrowed(Journal.read(places.borrowed, BORROWED_ENTRY));
     const lent = recoverLent(Journal.read(places.lent, LENT_ENTRY), performance.now());
-    this.#borrowedJournal = new Journal<BorrowedEntry>(places.borrowed, onBroken);
-    this.#borrowedJournal.rewrite(compactedBorrowed(borrowed));
-    this.#lentJournal = new Journal<LentEntry>(places.lent, onBroken);
-    this.#lentJournal.rewrite(compactedLent(lent));
+    this.#borrowedJournal = new Journal<BorrowedEntry>(places.borrowed, onBroken, compactedBorrowed(borrowed));
+    this.#lentJournal = new Journal<LentEntry>(places.lent, onBroken, compactedLent(lent));
     const tell = (partner: string, message: FlockMessage, bytes?: Uint8Array) =>
       this.#partners.get(partner)?.link.send(message, bytes) ?? false;
     const clock = () => performance.now();

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { GryphusError } from '../errors.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
-import { failureFile } from './host/places.ts';
+import { failureOf } from './host/places.ts';
 import { CLIENT_WIRE_VERSION, type FromClient, readToClient, type ToClient } from './wire/client-wire.ts';
 import { Channel } from './wire/frames.ts';
 
@@ -140,14 +139,5 @@ export class CentralManagerClient {
       );
     this.#waiting.clear();
     this.#options.onLost();
-  }
-}
-
-/** Why the central manager behind this socket ended, if it said so. */
-export function failureOf(socket: string): string | undefined {
-  try {
-    return readFileSync(failureFile(socket), 'utf8').trim() || undefined;
-  } catch {
-    return undefined;
   }
 }

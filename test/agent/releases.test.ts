@@ -40,7 +40,7 @@ describe.each(RELEASES)('the state of release %s', (release) => {
     expect(agent.read('my.dag.dagman.out')).toContain('EXITING WITH STATUS 0');
     await agent.ok('rm', '10.0');
     await until('the next of cluster 10', async () => (await states(10))['10.1'] === 1 || undefined);
-    expect(readFileSync(join(state(), 'pool/journal'), 'utf8').split('\n')[0]).toBe('{"journal":1}');
+    expect(readFileSync(join(state(), 'pool/journal'), 'utf8')).toMatch(/^\{"journal":2,/);
     expect(readFileSync(join(siteDir(), 'version'), 'utf8')).toBe('1\n');
   }, 200_000);
 

@@ -20,9 +20,13 @@ export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], 
     `State:       ${status.home}`,
     ...(status.totals ? [`Queue:       ${totalsText(status.totals)}`] : []),
     ...userLogLines(status.userLogs),
-    ...(pool === undefined ? [] : [`Pool:        ${pool}`]),
+    ...(pool === undefined ? poolTroubleLines(status) : [`Pool:        ${pool}`]),
     ...(sites.length > 0 ? ['', ...siteLines(sites, width)] : []),
   ];
+}
+
+function poolTroubleLines({ poolTrouble }: DaemonStatus): string[] {
+  return poolTrouble === undefined ? [] : [`Pool:        does not run: ${oneLine(poolTrouble)}`];
 }
 
 function buildLines({ build, ownBuild }: DaemonStatus): string[] {

@@ -54,8 +54,7 @@ export class CentralManagerHost {
     };
     const written = recover(Journal.read(places.journal, ENTRY));
     const recovered = existsSync(places.restored) ? withoutAttempts(written) : written;
-    this.#journal = new Journal<CentralManagerEntry>(places.journal, onBroken);
-    this.#journal.rewrite(compacted(recovered));
+    this.#journal = new Journal<CentralManagerEntry>(places.journal, onBroken, compacted(recovered));
     rmSync(places.restored, { force: true });
     this.centralManager = new CentralManager(
       {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Paths } from '../../config/paths.ts';
 
@@ -28,6 +29,15 @@ export interface PoolPlaces {
 /** Why the central manager behind this socket for clients ended; there is no such file while it runs. */
 export function failureFile(clientSocket: string): string {
   return `${clientSocket}.failure`;
+}
+
+/** Why the central manager behind this socket ended, if it said so. */
+export function failureOf(socket: string): string | undefined {
+  try {
+    return readFileSync(failureFile(socket), 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export function poolPlaces(paths: Pick<Paths, 'stateDir' | 'socketDir'>): PoolPlaces {
