@@ -24,8 +24,8 @@ SELF="$$ $PSTART $BOOT $HOST"
 
 FORWARD='HUP INT QUIT USR1 USR2 XCPU'
 if [ -n "$START" ]; then
-  NOTES=$ROOT/fork/notes.$SLOT
-  [ -d "$NOTES" ] || mkdir "$NOTES" || exit 1
+  [ -d "fork/notes.$SLOT" ] || mkdir "fork/notes.$SLOT" || exit 1
+  NOTES=../../fork/notes.$SLOT
   # shellcheck source=/dev/null
   . "$BIN/wrapper.sh"
 fi
@@ -58,7 +58,7 @@ run_one() { # $1 name: SEQ-KEY:N
   if [ -n "$START" ]; then
     (
       set +C
-      CLAIM=$ROOT/$claim
+      CLAIM=../../$claim
       attempt "${word%:*}" "${word##*:}" "$FORWARD" "${1%%-*}"
     ) </dev/null >/dev/null 2>&1 &
     wait "$!"

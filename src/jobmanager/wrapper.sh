@@ -9,7 +9,7 @@
 # CLOCK    when this machine was started, in hundredths of a second since 1970, so that no process has to tell the time
 # Sourced by fork-worker.sh, it only defines `attempt KEY N FORWARD BATCH-ID`, for a subshell: it never returns. The caller
 # has set ROOT, BIN, HOST, BOOT, CLOCK, START (fork-start.sh), NOTES (a directory for notes, which are written anew for each job, as
-# a new file costs more), CLAIM, and `claim_for PID`, called when the program runs.
+# a new file costs more) and CLAIM, both as seen from the attempt's directory, and `claim_for PID`, called when the program runs.
 # Exit status: the program's own, or 216 no such attempt, 217 another copy has the lock, 218 the lock could not be taken
 # or the disk is full, 219 the program could not be started, 220 it got no leave to start.
 set -u
@@ -62,11 +62,12 @@ attempt() { # $1 key, $2 submission, $3 signals to forward, $4 the batch system'
   perform
 }
 
-# An event is one line that ends with ' .', written at once; the JobManager reads only complete lines.
+# An event is one line that ends with ' .', written at once; the JobManager reads only complete lines. Whatever is written while
+# the program runs, or after it, has a path from here: ROOT may move, as a user's home directory does.
 announce() { # $1 kind, $2 line
-  printf '%s\n' "$2" >"$ROOT/events/$KEY.$N.$1$RUN"
+  printf '%s\n' "$2" >"../../events/$KEY.$N.$1$RUN"
   # Opening it for both reading and writing never blocks.
-  [ -p "$ROOT/news" ] && printf '\n' 1<>"$ROOT/news"
+  [ -p ../../news ] && printf '\n' 1<>../../news
 } 2>/dev/null
 
 # The record of a candidate says `leave SECONDS`: it starts only once the file `leave` exists, which the agent gives to
