@@ -12,4 +12,6 @@ export function ownStreams(): void {
   }
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
+  // The terminal was closed.
+  process.once('SIGHUP', () => process.exit(129));
 }

@@ -2,7 +2,7 @@
 const unattended = new Map<string, () => void>();
 let isWatched = false;
 
-/** Until it is attended to, the server ends with this process: also by Ctrl-C, which calls 'exit' listeners alone. */
+/** Until it is attended to, the server ends with this process: also by Ctrl-C or a closed terminal, which call 'exit' listeners alone. */
 export function endsWithUs(socket: string, end: () => void): void {
   unattended.set(socket, end);
   if (isWatched) return;

@@ -5,7 +5,9 @@ import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { daemons } from './everything.ts';
 
-const ROUNDS = 20;
+const ROUNDS = 21;
+/** From the system, the keyboard, and a terminal that was closed. */
+const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /** Longer than a start takes on a busy machine, milliseconds. */
 const START_MS = 2000;
 const SEED = Number(process.env['GRYPHUS_SEED'] ?? Date.now() % 100_000);
@@ -27,7 +29,7 @@ describe.skipIf(!SLOW)('`gryphus up` that is told to end while it starts', () =>
       const up = agent.start(['up']);
       const over = new Promise((resolve) => up.once('close', resolve));
       await sleep((START_MS * (round + random())) / ROUNDS);
-      up.kill(round % 2 === 0 ? 'SIGTERM' : 'SIGINT');
+      up.kill(SIGNALS[round % SIGNALS.length]);
       await over;
       const kinds = () =>
         daemons(agent).map(({ what }) => /scheduler\/main|redis-server|valkey-server/.exec(what)?.[0]);
