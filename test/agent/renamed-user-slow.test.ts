@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { SLOW } from '../slow.ts';
 import { CLI, TestAgent } from './agent.ts';
+import { processesOf } from './kill.ts';
 import { MAY_BE_ANOTHER } from './machine.ts';
 
 const UID = 54_321;
@@ -13,6 +14,26 @@ interface Names {
   readonly user: string | undefined;
   readonly home: string;
   readonly host: string;
+}
+
+/** `gryphus WORDS` of this user under these names; its standard output. */
+function runNamed(agent: TestAgent, uid: number, { user, home, host }: Names, words: readonly string[]): string {
+  const passwd = join(agent.dir, 'passwd');
+  const root = uid === 0 ? '' : 'root:x:0:0::/root:/bin/sh\n';
+  const nobody = 'nobody:x:65534:65534::/nonexistent:/bin/sh\n';
+  writeFileSync(passwd, `${root}${user ? `${user}:x:${uid}:${uid}::${home}:/bin/sh\n` : ''}${nobody}`);
+  const script = `mount --bind "$0" /etc/passwd && hostname "$1" && shift && exec setpriv --reuid=${uid} --regid=${uid} --clear-groups "$@"`;
+  const { stdout, stderr, status } = spawnSync(
+    'unshare',
+    ['--mount', '--uts', 'sh', '-c', script, passwd, host, process.execPath, CLI, ...words],
+    {
+      cwd: agent.work,
+      env: { ...agent.env, HOME: home, USER: undefined, LOGNAME: undefined },
+      encoding: 'utf8',
+    },
+  );
+  if (status !== 0) throw new Error(`gryphus ${words.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
+  return stdout;
 }
 
 describe.skipIf(!SLOW || !MAY_BE_ANOTHER)('a user who gets another name, home directory and host name', () => {
@@ -27,24 +48,7 @@ describe.skipIf(!SLOW || !MAY_BE_ANOTHER)('a user who gets another name, home di
   });
   afterAll(() => agent.end());
 
-  /** `gryphus WORDS` under these names; its standard output. */
-  function run(...words: readonly string[]): string {
-    const { user, home, host } = names;
-    const passwd = join(agent.dir, 'passwd');
-    writeFileSync(passwd, `root:x:0:0::/root:/bin/sh\n${user ? `${user}:x:${UID}:${UID}::${home}:/bin/sh\n` : ''}`);
-    const script = `mount --bind "$0" /etc/passwd && hostname "$1" && shift && exec setpriv --reuid=${UID} --regid=${UID} --clear-groups "$@"`;
-    const { stdout, stderr, status } = spawnSync(
-      'unshare',
-      ['--mount', '--uts', 'sh', '-c', script, passwd, host, process.execPath, CLI, ...words],
-      {
-        cwd: agent.work,
-        env: { ...agent.env, HOME: home, USER: undefined, LOGNAME: undefined },
-        encoding: 'utf8',
-      },
-    );
-    if (status !== 0) throw new Error(`gryphus ${words.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
-    return stdout;
-  }
+  const run = (...words: readonly string[]) => runNamed(agent, UID, names, words);
 
   const ads = (cluster: number) =>
     [run('q', '--json', '--allusers', String(cluster)), run('history', '--json', String(cluster))].flatMap((text) =>
@@ -110,4 +114,38 @@ describe.skipIf(!SLOW || !MAY_BE_ANOTHER)('a user who gets another name, home di
     expect(ads(nameless)).toMatchObject([{ Owner: String(UID), JobStatus: 4, ExitCode: 0 }]);
     run('down');
   }, 240_000);
+});
+
+describe.skipIf(!SLOW || !MAY_BE_ANOTHER)('root under another name', () => {
+  let agent: TestAgent;
+  beforeAll(() => {
+    agent = new TestAgent();
+    agent.config('[pool]\ncpus = 2\n');
+  });
+  afterAll(() => agent.end());
+
+  it('has its jobs run as root by a worker that was started under the former name', () => {
+    let user = 'anna';
+    const names = () => ({ user, home: join(agent.dir, 'home'), host: 'host' });
+    const run = (...words: readonly string[]) => runNamed(agent, 0, names(), words);
+    const submit = (name: string, script: string) => {
+      agent.file(
+        `${name}.sub`,
+        `executable = /bin/sh\ntransfer_executable = false\nrequest_memory = 20M\noutput = ${name}.out\narguments = "-c '${script}'"\nqueue\n`,
+      );
+      return String(Number(/^(\d+)\./.exec(run('submit', '--terse', `${name}.sub`))?.[1]));
+    };
+    // It keeps the worker, which has a job, beyond `gryphus down`.
+    const first = submit('first', `id -u; while [ ! -e ${agent.work}/go ]; do sleep 0.2; done`);
+    run('wait', '--until', 'start', '--timeout', '60', first);
+    const [worker] = processesOf('worker.mjs', agent);
+    user = 'bella';
+    run('down');
+    const second = submit('second', 'id -u');
+    run('wait', '--timeout', '60', second);
+    expect(processesOf('worker.mjs', agent)).toEqual([worker]);
+    agent.file('go', '');
+    run('wait', '--timeout', '60', first);
+    expect(['first', 'second'].map((name) => agent.read(`${name}.out`))).toEqual(['0\n', '0\n']);
+  }, 180_000);
 });

@@ -35,7 +35,7 @@ export class StrangerWorker {
     mkdirSync(this.dir, { mode: 0o700, recursive: true });
     const { uid, username } = ownUser();
     const isRoot = uid === 0;
-    const users = new JobUsers({ runAs: () => 'owner', isRoot, self: username, path: PATH });
+    const users = new JobUsers({ runAs: () => 'owner', isRoot, self: () => username, path: PATH });
     const execute = new ExecuteDir({ configured: join(dir, 'execute'), workerDir: this.dir, instance: 'one' });
     const strangers = new Strangers({
       isRoot,

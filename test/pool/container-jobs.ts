@@ -169,7 +169,12 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
       startd.close();
       for (const dir of [home, engine.dir]) chmodSync(dir, 0o711);
       const execute = new ExecuteDir({ workerDir: dir, instance: 'w', fallback: join(home, 'execute') });
-      const users = new JobUsers({ runAs: () => 'daemon', isRoot: true, self: 'root', path: process.env['PATH'] });
+      const users = new JobUsers({
+        runAs: () => 'daemon',
+        isRoot: true,
+        self: () => 'root',
+        path: process.env['PATH'],
+      });
       startd = worker(found, new Accounts(users, execute));
       const script = 'id -u; echo made > "a file"; ls ..; : > up; while :; do :; done';
       const job = start('/bin/sh', ['-c', script]);

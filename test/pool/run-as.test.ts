@@ -38,7 +38,14 @@ const find = (name: string) => [SLOT, OTHER].find((one) => one.name === name) ??
 
 describe('the account of a job', () => {
   const users = (runAs: string, more: Partial<ConstructorParameters<typeof JobUsers>[0]> = {}) =>
-    new JobUsers({ runAs: () => runAs, isRoot: true, self: 'somebody', path: process.env['PATH'], find, ...more });
+    new JobUsers({
+      runAs: () => runAs,
+      isRoot: true,
+      self: () => 'somebody',
+      path: process.env['PATH'],
+      find,
+      ...more,
+    });
   const chosen = (runAs: string, owner?: string, used: readonly number[] = []) => {
     const choice = users(runAs).choose(owner, new Set(used));
     return 'refusal' in choice ? choice.refusal : choice.user?.name;
@@ -66,9 +73,22 @@ describe('the account of a job', () => {
   });
 
   it('is the worker’s own for the agent’s own user, unless another is named', () => {
-    expect(users('owner', { self: 'root' }).choose('root', new Set())).toEqual({});
-    expect(users('owner', { self: 'root' }).choose('daemon', new Set())).toMatchObject({ user: { name: 'daemon' } });
-    expect(users('nobody', { self: 'root' }).choose('root', new Set())).toMatchObject({ user: { name: 'nobody' } });
+    expect(users('owner', { self: () => 'root' }).choose('root', new Set())).toEqual({});
+    expect(users('owner', { self: () => 'root' }).choose('daemon', new Set())).toMatchObject({
+      user: { name: 'daemon' },
+    });
+    expect(users('nobody', { self: () => 'root' }).choose('root', new Set())).toMatchObject({
+      user: { name: 'nobody' },
+    });
+  });
+
+  it('is the worker’s own by the name that the worker has now, never by a former one, which may be another’s by then', () => {
+    let self = 'daemon';
+    const renamed = users('owner', { self: () => self });
+    expect(renamed.choose('daemon', new Set())).toEqual({});
+    self = 'bella';
+    expect(renamed.choose('bella', new Set())).toEqual({});
+    expect(renamed.choose('daemon', new Set())).toMatchObject({ user: { name: 'daemon' } });
   });
 
   it('is the worker’s own where it is not root, and none where root cannot change it', () => {
@@ -116,7 +136,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
         new JobUsers({
           runAs: () => runAs,
           isRoot: true,
-          self: 'somebody',
+          self: () => 'somebody',
           path: process.env['PATH'],
           find: slots ? find : accountOf,
         }),
@@ -305,7 +325,7 @@ describe.runIf(isRoot)("a worker of root's runs", () => {
       mkdirSync(workerDir, { recursive: true });
       const slots = new SlotAccounts(workerDir, accounts);
       const isRoot = true;
-      return new JobUsers({ runAs: () => 'slot', isRoot, self: 'root', path: process.env['PATH'], find, slots });
+      return new JobUsers({ runAs: () => 'slot', isRoot, self: () => 'root', path: process.env['PATH'], find, slots });
     };
     const [one, two] = [users('one'), users('two')];
     for (const name of ['one', 'two']) writeFileSync(join(dir, name, 'worker.pid'), JSON.stringify(processIdentity()));

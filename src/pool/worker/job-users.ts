@@ -34,8 +34,8 @@ export interface JobUsersOptions {
   readonly runAs: () => string;
   /** Whether the worker may change users. */
   readonly isRoot: boolean;
-  /** The worker's own account. */
-  readonly self: string;
+  /** The name of the worker's own account, which may change while the worker runs. */
+  readonly self: () => string;
   /** The worker's own PATH. */
   readonly path: string | undefined;
   readonly find?: (name: string) => Account | undefined;
@@ -68,7 +68,7 @@ export class JobUsers {
    */
   choose(owner: string | undefined, used: ReadonlySet<number>): Choice {
     if (!this.active) return {};
-    if (owner === this.#options.self && this.#options.runAs() === 'owner') return {};
+    if (this.#options.runAs() === 'owner' && owner === this.#options.self()) return {};
     if (this.#setpriv === undefined)
       return { refusal: 'its worker belongs to root and finds no setpriv (util-linux) to run jobs as somebody else' };
     const runAs = this.#options.runAs();

@@ -267,7 +267,7 @@ function accountsOf(
   const users = new JobUsers({
     runAs: () => machine.runAs,
     isRoot: process.getuid?.() === 0,
-    self: ownUser().username,
+    self: () => ownUser().username,
     path: environment['PATH'],
     slots: new SlotAccounts(dir),
   });
