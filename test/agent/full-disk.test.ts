@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -147,6 +147,44 @@ describe.runIf(mounted)('a full disk', () => {
       expect((await agent.ads(next))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0, NumJobStarts: 1 });
       expect(agent.read('counted').trim()).toBe('300000');
       expect(ledger()).toBe(2);
+    },
+    300_000,
+  );
+
+  it.skipIf(!SLOW)(
+    'of the home directory, where jobs were submitted and plain processes have their records: no end is lost, and results come with a release',
+    async () => {
+      agent = new TestAgent();
+      agent.config('[pool]\ncpus = 2\n[gridmanager]\nretry_max = "2s"\n');
+      const home = disk(join(agent.dir, 'home'), '6m');
+      mkdirSync(join(home, 'work'));
+      const submit = async (name: string, where: string) => {
+        // What a plain process writes there itself, the disk refuses.
+        const write = name === 'pool' ? 'head -c 100000 /dev/zero' : 'true';
+        const script = `echo ${name} >>${agent.work}/ledger; while [ ! -e ${agent.work}/go ]; do sleep 0.2; done; ${write}; exit 3`;
+        const text = `${where}\nexecutable = /bin/sh\ntransfer_executable = false\nshould_transfer_files = YES\nrequest_memory = 20M\narguments = "-c '${script}'"\ninitialdir = ${home}/work\noutput = ${name}.out\nlog = ${name}.log\nqueue\n`;
+        return agent.submit(text);
+      };
+      const clusters = [
+        await submit('pool', 'universe = vanilla'),
+        await submit('plain', 'universe = grid\ngrid_resource = batch fork local'),
+      ];
+      await agent.ok('wait', '--until', 'start', '--timeout', '60', ...clusters.map(String));
+      fill(join(home, 'fat'));
+      agent.file('go', '');
+      await sleep(LONG_MS);
+      const [pool = 0] = clusters;
+      expect(await why(pool)).toContain(`There is no space for the output ${home}/work/pool.out (disk full)`);
+      expect((await agent.ads(pool))[0]?.['JobStatus']).toBe(5);
+      rmSync(join(home, 'fat'));
+      await agent.ok('release', String(pool));
+      await agent.ok('wait', '--no-outcome', '--timeout', '90', ...clusters.map(String));
+      for (const cluster of clusters)
+        expect((await agent.ads(cluster))[0]).toMatchObject({ JobStatus: 4, ExitCode: 3, NumJobStarts: 1 });
+      expect(statSync(join(home, 'work/pool.out')).size).toBe(100_000);
+      for (const name of ['pool', 'plain'])
+        expect(readFileSync(join(home, 'work', `${name}.log`), 'utf8').match(/^005 /gm)).toHaveLength(1);
+      expect(agent.read('ledger').trim().split('\n').toSorted()).toEqual(['plain', 'pool']);
     },
     300_000,
   );
