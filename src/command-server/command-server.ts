@@ -10,6 +10,7 @@ import { endOnSignal } from '../util/run-daemon.ts';
 import { commandPlaces } from './places.ts';
 import { frame, lengthOf, parseRequest, type Request } from './protocol.ts';
 import { Elsewhere, isServed } from './served.ts';
+import { followTimeZone } from '../util/time-zone.ts';
 
 /** Without a command for so long, it ends; milliseconds. */
 const IDLE_MS = 300_000;
@@ -49,6 +50,7 @@ export async function serveCommands(run: Run): Promise<void> {
   const isOurs = await takeName(own, places.socket).finally(() => rmSync(own, { force: true }));
   if (isOurs) {
     noteDaemon(places, COMMAND_SERVER, { ...processIdentity(), since: Date.now() });
+    followTimeZone();
     endOnSignal(() => server.end());
     const look = setInterval(() => inodeOf(places.socket) === mine || server.end(), LOOK_MS);
     await server.ended;

@@ -19,6 +19,7 @@ import { QueueWorld } from './queue-world.ts';
 import { subdagDescription } from './subdag.ts';
 import { type DagOrder, readOrder } from './words.ts';
 import { ownUser } from '../util/own-user.ts';
+import { followTimeZone } from '../util/time-zone.ts';
 
 const LEASE_MS = 15_000;
 /** The manager's job leaves the queue on exit statuses up to this one (its OnExitRemove). */
@@ -144,6 +145,7 @@ function watch(queue: Queue, cluster: number, world: QueueWorld): void {
     world.put(removed ? { is: 'told', event: { is: 'remove' } } : { is: 'stop' });
     if (!removed) setTimeout(() => process.exit(GOES_ON), LAST_MS).unref();
   };
+  followTimeZone();
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void asked());
 }
 

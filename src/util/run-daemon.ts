@@ -1,4 +1,5 @@
 import { asError, GryphusError } from '../errors.ts';
+import { followTimeZone } from './time-zone.ts';
 
 /**
  * Runs a daemon's main function and ends the process with it: status 0, or that of its error, whose text is printed.
@@ -8,6 +9,7 @@ export function runDaemon(
   main: Promise<void>,
   told: (thrown: unknown) => string = (one) => asError(one).message,
 ): void {
+  followTimeZone();
   main.then(
     () => process.exit(0),
     (thrown: unknown) => {

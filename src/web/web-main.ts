@@ -17,6 +17,7 @@ import { Assets } from './assets.ts';
 import { webSocketPath } from './control.ts';
 import { makeApp } from './server.ts';
 import { Web } from './web.ts';
+import { followTimeZone } from '../util/time-zone.ts';
 
 /** How often it looks whether its socket is still there; milliseconds. */
 const LOOK_MS = 5000;
@@ -53,6 +54,7 @@ async function main(): Promise<void> {
   const look = setInterval(() => {
     if (mine !== undefined && inodeOf(socket) !== mine) stop();
   }, LOOK_MS);
+  followTimeZone();
   endOnSignal(stop);
   void web.hub.run().catch((thrown: unknown) => {
     process.stderr.write(`${asError(thrown).message}\n`);

@@ -15,6 +15,7 @@ import { findRemoteIo } from '../host/remote-io-helper.ts';
 import { findEngines } from './engines/engines.ts';
 import { runWorker, WORKER_EXIT } from './worker.ts';
 import { readWorkerConfig } from '../wire/worker-config.ts';
+import { followTimeZone } from '../../util/time-zone.ts';
 
 /*
  * A worker's process, `node worker.mjs CONFIG`: bundled into one file that needs only Node. It logs one line per change
@@ -47,6 +48,7 @@ async function main(file: string): Promise<number> {
   return exit;
 }
 
+followTimeZone();
 process.stderr.on('error', () => undefined);
 const file = process.argv[2];
 if (file === undefined) {
