@@ -1,7 +1,7 @@
 import { lstatSync, statSync } from 'node:fs';
 
 const ZONE = '/etc/localtime';
-const LOOK_MS = 10_000;
+const LOOK_MS = 60_000;
 
 /**
  * Goes by the machine's time zone also when that changes, as on a journey: a process learns it only once. One that was
