@@ -25,6 +25,7 @@ SELF="$$ $PSTART $BOOT $HOST"
 FORWARD='HUP INT QUIT USR1 USR2 XCPU'
 if [ -n "$START" ]; then
   [ -d "fork/notes.$SLOT" ] || mkdir "fork/notes.$SLOT" || exit 1
+  # shellcheck disable=SC2034 # The wrapper's, from the job's directory.
   NOTES=../../fork/notes.$SLOT
   # shellcheck source=/dev/null
   . "$BIN/wrapper.sh"

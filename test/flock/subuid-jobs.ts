@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { StrangerWorker } from './stranger-worker.ts';
 
 /*
@@ -8,7 +9,9 @@ import { StrangerWorker } from './stranger-worker.ts';
  */
 const [, , dir = '', what, ...scripts] = process.argv;
 const worker = new StrangerWorker(dir, []);
-const key = (n: number) => `stranger.${n}.0.1` as const;
+// A worker takes the processes of a key for its own, also those of another test.
+const agent = basename(dir).replace('-', '');
+const key = (n: number) => `${agent}.${n}.0.1` as const;
 const [first = '', ...others] = scripts;
 if (what === 'again') process.stdout.write(JSON.stringify([await worker.end(key(1))]));
 else if (what === 'die') {
