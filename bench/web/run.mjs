@@ -63,7 +63,7 @@ async function watch(agent, seconds) {
     }
     for (const view of ['', 'jobs', 'jobs/sleep']) {
       await browser.view(view);
-      await sleep(30_000);
+      await sleep(60_000);
       await share(agent, `#/${view} is watched, nothing changes`, seconds);
     }
     const { heap, process } = await browser.memory();
