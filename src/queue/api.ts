@@ -38,7 +38,10 @@ export type * from './work-types.ts';
  */
 export interface Cursor {
   readonly name: string;
-  /** The events after the saved position; waits up to `blockMs` for some (default 0: does not wait), or until `signal`, which makes it reject or return none. */
+  /**
+   * The events after the saved position; waits up to `blockMs` for some (default 0: does not wait). `signal` ends the wait: it
+   * rejects, or returns none.
+   */
   read(options?: {
     readonly limit?: number;
     readonly blockMs?: number;

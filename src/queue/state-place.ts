@@ -1,9 +1,9 @@
-import { bootId } from '../util/boot-clock.ts';
 import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
+import { bootId } from '../util/boot-clock.ts';
 import { isMarked, sameMark } from '../util/marked-dir.ts';
 import { ownUser } from '../util/own-user.ts';
 import { writeWhole } from '../util/private-file.ts';

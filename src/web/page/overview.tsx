@@ -15,9 +15,10 @@ const NEEDS = {
   scheduler: 'Scheduler',
 } as const;
 
-/** Samples that the server has sent, and those that a look shows; seconds. */
-let past: Overview['samples'] = [];
+/** How much of the past the charts show; seconds. */
 const SHOWN_SECONDS = 6 * 3600;
+/** The samples of that time which the server has sent so far. */
+let past: Overview['samples'] = [];
 
 /** Only what came since the last look is fetched: the server may have hours of samples. */
 async function withPast(signal: AbortSignal): Promise<Overview> {
