@@ -18,7 +18,7 @@ import { flockPlaces, STATUS_SECONDS, writeFlockStatus } from './flock-state.ts'
 import { Gateway } from './gateway.ts';
 
 /** How often the agreements are looked at, and the port is tried again, in milliseconds. */
-const LOOK_MS = 1500;
+const LOOK_MS = 1000;
 const PORT_AGAIN_MS = 5000;
 /** File descriptors that strangers at the port may use. */
 const DESCRIPTORS = 1024;
