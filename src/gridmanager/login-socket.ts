@@ -1,10 +1,10 @@
-import { rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
 import { asError, GryphusError } from '../errors.ts';
 import type { CheckStep } from '../site-check/steps.ts';
 import type { Prompt, PromptRequest } from '../transport/prompt.ts';
+import { listenAt } from '../util/listen-at.ts';
 
 /**
  * Lines of JSON from the client: first the site to log in to, or to test over its open connection; then the answers,
@@ -44,7 +44,7 @@ interface Visit {
 export class LoginSocket {
   readonly #path: string;
   readonly #visits = new Map<string, Visit>();
-  #server: Server | undefined;
+  #end: (() => void) | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -58,19 +58,15 @@ export class LoginSocket {
   }
 
   async open(target: LoginTarget): Promise<void> {
-    rmSync(this.#path, { force: true });
-    const server = createServer((socket) => void this.#receive(socket, target));
-    this.#server = server;
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(this.#path, resolve);
-    });
+    this.#end = await listenAt(
+      createServer((socket) => void this.#receive(socket, target)),
+      this.#path,
+    );
   }
 
-  async close(): Promise<void> {
+  close(): void {
     for (const { socket } of this.#visits.values()) socket.destroy();
-    const server = this.#server;
-    if (server) await new Promise<void>((resolve) => server.close(() => resolve()));
+    this.#end?.();
   }
 
   async #receive(socket: Socket, target: LoginTarget): Promise<void> {

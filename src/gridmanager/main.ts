@@ -148,7 +148,7 @@ async function main(identity: string): Promise<void> {
     throw error;
   } finally {
     closeSettings();
-    await loginSocket.close();
+    loginSocket.close();
     await queue.close();
   }
 }

@@ -36,7 +36,7 @@ type Options = Omit<RedisOptions, 'replyMapping'>;
 
 export interface BullConnection {
   readonly maxRetriesPerRequest: null;
-  readonly retryStrategy: (times: number) => number;
+  readonly retryStrategy: (times: number) => number | null;
   readonly path?: string;
   readonly url?: string;
 }
@@ -143,7 +143,7 @@ export class Connection {
 
   /** For BullMQ, which keeps connections of its own. */
   bullOptions(): BullConnection {
-    const options = { maxRetriesPerRequest: null, retryStrategy: backOff };
+    const options = { maxRetriesPerRequest: null, retryStrategy: this.#backOff };
     return this.#url === undefined ? { ...options, path: this.where } : { ...options, url: this.#url };
   }
 
@@ -231,7 +231,7 @@ export class Connection {
       autoResendUnfulfilledCommands: false,
       // Pending commands fail at once when the connection is lost.
       maxRetriesPerRequest: 0,
-      retryStrategy: (times) => (this.#closed ? null : backOff(times)),
+      retryStrategy: this.#backOff,
     };
   }
 
@@ -239,8 +239,15 @@ export class Connection {
     const redis = this.#url === undefined ? new Redis(this.where, options) : new Redis(this.#url, options);
     // Reported by the calls that fail.
     redis.on('error', () => undefined);
+    redis.on('connect', () => {
+      if (this.#url === undefined && this.#gone()) hangUp(redis);
+    });
     return redis;
   }
+
+  /** Not to the server of a successor whose state directory stands where ours was. */
+  readonly #backOff = (times: number): number | null =>
+    this.#closed || (this.#url === undefined && this.#gone()) ? null : Math.min(20 * 2 ** Math.min(times, 7), 1000);
 
   #extra(): Redis {
     const redis = this.#client({ ...this.#patient(), retryStrategy: null });
@@ -316,10 +323,6 @@ export class Connection {
  */
 function hangUp(redis: Redis): void {
   if (redis.status !== 'end') redis.disconnect();
-}
-
-function backOff(times: number): number {
-  return Math.min(20 * 2 ** Math.min(times, 7), 1000);
 }
 
 function full(stateDir: string, cause?: Error): GryphusError {

@@ -87,8 +87,10 @@ describe('a job whose log cannot be written', () => {
     await agent.ok('wait', '--no-outcome', '--timeout', '60', String(well), ...jobs.map(String));
     await until('the other log to be whole', () => types('well.log').at(-1) === 'terminated' || undefined, 5000);
     expect(types('well.log').filter((type) => type !== 'image-size')).toEqual(whole);
-    const status = await agent.ok('status');
-    expect(status).toMatch(/User logs: +2 cannot be written now; their events are kept/);
+    const status = await until('both to be said', async () => {
+      const text = await agent.ok('status');
+      return /User logs: +2 cannot be written now; their events are kept/.test(text) ? text : undefined;
+    });
     expect(status).toContain(`${join(agent.work, 'logs/moved.log')}, since `);
     expect(JSON.parse(await agent.ok('status', '--json'))).toMatchObject({ userLogs: { count: 2 } });
     const waiting = await agent.submit('executable = /bin/true\nhold = true\nlog = piped.log\nqueue\n').catch(() => 0);

@@ -35,7 +35,8 @@ beforeAll(() => {
     env: { ...process.env, GRYPHUS_DIST: 'dist' },
     encoding: 'utf8',
   });
-  if (built.status !== 0 || built.stderr !== '')
+  // Here may be no compiler for the other architecture.
+  if (built.status !== 0 || /^(?!Without gryphus-).+/m.test(built.stderr))
     throw new Error(`The copy is not built: ${built.stdout}${built.stderr}`);
 }, 240_000);
 afterAll(async () => {

@@ -1,5 +1,5 @@
 import { existsSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { asError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import { CentralManager } from './central-manager.ts';
@@ -13,6 +13,7 @@ import { Proxies } from '../host/proxies.ts';
 import type { Tokens } from '../wire/tokens.ts';
 import { derived, type RunSpec } from '../wire/wire.ts';
 import { acceptHome } from '../../reverse-connection/secure.ts';
+import { listenAt } from '../../util/listen-at.ts';
 
 /** The journal is rewritten when it exceeds this size, in bytes. */
 const LARGE = 64 << 20;
@@ -40,7 +41,7 @@ export class CentralManagerHost {
   readonly workers: CentralManagerWorkers;
   readonly #clients: CentralManagerClients;
   readonly #journal: Journal<CentralManagerEntry>;
-  readonly #servers: Server[] = [];
+  readonly #servers: (() => void)[] = [];
   readonly #keyOf: (token: string) => Buffer | undefined;
   readonly #log: CentralManagerHostOptions['log'];
   readonly #timer: NodeJS.Timeout;
@@ -109,19 +110,13 @@ export class CentralManagerHost {
   close(): void {
     clearInterval(this.#timer);
     this.centralManager.savePriorities();
-    for (const server of this.#servers) server.close();
+    for (const end of this.#servers) end();
     this.#clients.close();
     this.workers.close();
   }
 
   async #listen(path: string, accept: (socket: Socket) => void): Promise<void> {
-    rmSync(path, { force: true });
-    const server = createServer(accept);
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(path, resolve);
-    });
-    this.#servers.push(server);
+    this.#servers.push(await listenAt(createServer(accept), path));
   }
 
   /** A worker connects from elsewhere, through any of the reverse connections. */

@@ -5,6 +5,7 @@ import { followSettings } from '../../config/follow.ts';
 import { asError, GryphusError } from '../../errors.ts';
 import { openLog } from '../../log.ts';
 import { endWithState } from '../../queue/api.ts';
+import { goneCheck } from '../../util/marked-dir.ts';
 import { spreadNet } from '../../util/process-net.ts';
 import { endOnSignal, outliveReader, runDaemon } from '../../util/run-daemon.ts';
 import { CentralManagerHost } from './central-manager-host.ts';
@@ -20,6 +21,7 @@ import { Tokens } from '../wire/tokens.ts';
  */
 async function main(agent: string): Promise<void> {
   const paths = loadPaths();
+  const gone = goneCheck(paths.stateDir);
   const { settings, follow, close: closeSettings } = await followSettings(paths);
   const log = openLog(join(paths.logDir, 'pool.log'), settings['log.level'], settings['log.max_size']);
   const say = (message: string, facts?: object) => log.info(facts ?? {}, message);
@@ -49,6 +51,7 @@ async function main(agent: string): Promise<void> {
     tokens,
     logFile: join(paths.logDir, 'pool-worker.log'),
     log: say,
+    gone,
     heardAt: () => space?.workers.localHeardAt,
     onTrouble: (message) => {
       if (space) space.centralManager.localTrouble = message;

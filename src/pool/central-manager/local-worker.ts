@@ -39,6 +39,8 @@ export interface LocalWorkerOptions {
   readonly log: (message: string, facts?: object) => void;
   /** When it was last heard; `undefined` if it is not connected. */
   readonly heardAt: () => number | undefined;
+  /** Whether the state directory was removed or replaced: a worker that is there now is another agent's. */
+  readonly gone: () => boolean;
   /** Receives the reason why there is no worker here; `undefined` if there is one. */
   readonly onTrouble: (message: string | undefined) => void;
 }
@@ -80,7 +82,7 @@ export class LocalWorker {
   async close(idle: boolean): Promise<void> {
     this.leave();
     // A worker that has just been started does not hold its directory yet.
-    const there = workerOf(this.#options.places.workerDir) ?? this.#started;
+    const there = this.#options.gone() ? this.#started : (workerOf(this.#options.places.workerDir) ?? this.#started);
     if (!there || !idle || !isAlive(there)) return;
     signal(there.pid, 'SIGTERM');
     for (const end = performance.now() + END_MS; isAlive(there) && performance.now() < end; )
@@ -88,7 +90,8 @@ export class LocalWorker {
   }
 
   #look(): void {
-    const { places } = this.#options;
+    const { places, gone } = this.#options;
+    if (gone()) return;
     const there = workerOf(places.workerDir);
     if (there) return this.#watch(there);
     this.#quiet = 0;
