@@ -48,9 +48,9 @@ describe('checkpoint_destination', () => {
     afterAll(() => ftpd.stop());
 
     it('stores each image there, goes on from it, and leaves nothing there at the end', async () => {
-      agent.config(
-        `[pool]\ncpus = 2\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n[urls]\nca = "${ftpd.ca}"\n`,
-      );
+      // The server's own file goes with it.
+      const ca = agent.file('ca.pem', readFileSync(ftpd.ca, 'utf8'));
+      agent.config(`[pool]\ncpus = 2\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n[urls]\nca = "${ca}"\n`);
       writeFileSync(
         join(agent.env['GRYPHUS_CONFIG'] ?? agent.home, 'netrc'),
         `machine localhost login ${ftpd.user} password "${ftpd.password}"\n`,
@@ -84,8 +84,6 @@ describe('checkpoint_destination', () => {
       expect(agent.read('there.out')).toBe(`${lines}ended at ${at()}\n`);
       await until('nothing to be there', () => below(ftpd.files).length === 0 || undefined, 30_000);
       expect(readdirSync(join(ftpd.files, 'kept images'))).toEqual([]);
-      // Its authority goes with the server.
-      agent.config('[pool]\ncpus = 2\n[gridmanager]\nrestart_max = "100ms"\nretry_max = "1s"\n');
     }, 240_000);
   });
 
