@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
+import { AttemptDir } from '../../src/pool/worker/attempt-dir.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import { childrenOf } from '../../src/pool/host/processes.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
+import { evicted } from '../../src/pool/worker/stopping.ts';
 import { isAlive, type ProcessIdentity, processIdentity } from '../../src/util/process-identity.ts';
 import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
@@ -52,7 +54,7 @@ describe('a run whose shell is killed', () => {
     startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true' } });
   }
 
-  function start(script: string, shared: Partial<RunSpec['shared']> = {}, task = false): void {
+  function start(script: string, shared: Partial<RunSpec['shared']> = {}, task = false, key = KEY): void {
     const spec: RunSpec = {
       executable: { kind: 'there', path: '/bin/sh' },
       args: ['-c', script],
@@ -65,7 +67,7 @@ describe('a run whose shell is killed', () => {
     if (task) startd.take({ t: 'base', id: 'b', spec });
     startd.take({
       t: 'start',
-      key: KEY,
+      key,
       claim: 'c',
       kind: 'k',
       size,
@@ -110,6 +112,37 @@ describe('a run whose shell is killed', () => {
       expect(startd.held()).toMatchObject([{ key: KEY, is: 'running' }]);
       writeFileSync(join(dir, 'go'), '');
       expect(await over()).toMatchObject({ t: 'ended', ending: { how: { kind: 'exited', code: 130 } } });
+    },
+    60_000,
+  );
+
+  it.each(['suspended', 'cancelled', 'already told to end'])(
+    'runs on when the attempt before it in its shell is %s, which the next worker finds over',
+    async (how) => {
+      const next: AttemptKey = 'shells.1.1.1';
+      const first = new AttemptDir(join(dir, 'jobs'), KEY);
+      start('echo $$ >first');
+      await until('its end', () => said.find(({ t }) => t === 'ended'));
+      // Of another kind, so that it is no task of a runner; in the same shell.
+      start(
+        `cd '${dir}'; echo $$ >program; while ! [ -e go ]; do sleep 0.05; done; exit 13`,
+        { cwd: '/' },
+        false,
+        next,
+      );
+      const program = await noted('program');
+      if (how === 'already told to end') first.decide(evicted('for its owner', 'owner'));
+      startd.close();
+      open();
+      if (how === 'suspended') startd.take({ t: 'suspend', key: KEY });
+      if (how === 'cancelled') startd.take({ t: 'cancel', key: KEY, how: 'remove', message: 'go' });
+      await until('the end of the first', () => said.find((one) => 'key' in one && one.key === KEY));
+      writeFileSync(join(dir, 'go'), '');
+      const ended = await until('the end of the other', () =>
+        said.find((one) => 'key' in one && one.key === next && one.t === 'ended'),
+      );
+      expect(ended).toMatchObject({ ending: { how: { kind: 'exited', code: 13 } } });
+      expect(isAlive(program)).toBe(false);
     },
     60_000,
   );

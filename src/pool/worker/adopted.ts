@@ -17,5 +17,5 @@ export function awaitEnd(run: Run, over: () => void): void {
     else over();
   };
   look();
-  if (run.decided) stop(run, run.decided);
+  if (run.decided && !run.isOver) stop(run, run.decided);
 }

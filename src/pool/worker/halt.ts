@@ -11,6 +11,7 @@ const TURNS = 50;
  * it uses no processor, and has to see how the program ends.
  */
 export function halt(run: Run, still: boolean): boolean {
+  if (run.isOver) return true;
   const frozen = run.group?.freeze(still) === true;
   if (frozen && !run.record.user?.alone) return true;
   for (let turn = 0; turn < TURNS; turn++) {

@@ -104,7 +104,13 @@ export class Run {
     return this.record.spec.shared === undefined && this.record.spec.cwd === undefined;
   }
 
+  /** Its program has ended: what its shell runs by now may be the next attempt. */
+  get isOver(): boolean {
+    return this.phase === 'ended' || (this.found && this.dir.exit() !== undefined);
+  }
+
   signal(name: NodeJS.Signals): void {
+    if (this.isOver) return;
     if (this.record.user?.stranger && name !== 'SIGKILL')
       for (const { pid } of livingOfStranger(this)) signal(pid, name);
     else if (this.starter?.alive) this.starter.signal(name);

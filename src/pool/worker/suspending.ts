@@ -13,7 +13,7 @@ export function suspend(
   by: 'user' | 'owner',
   { owner, say }: Pick<StartdOptions, 'owner' | 'say'>,
 ): void {
-  if (!run || run.stopping || (run.phase !== 'running' && run.phase !== 'suspended')) return;
+  if (!run || run.stopping || run.isOver || (run.phase !== 'running' && run.phase !== 'suspended')) return;
   if (by === 'user') owner?.noteUser(run, still);
   if (!still && (owner?.isHeldByOwner(run) || owner?.isHeldByUser(run))) return;
   halt(run, still);
@@ -30,12 +30,12 @@ export function userOrder(
   means: StartdOptions,
 ): void {
   if (order !== 'checkpoint') suspend(run, order === 'suspend', 'user', means);
-  else if (run && !run.stopping && (run.phase === 'running' || run.phase === 'suspended')) saveNow(run, 'user', means);
+  else if (run && !run.stopping && !run.isOver && (run.phase === 'running' || run.phase === 'suspended')) saveNow(run, 'user', means);
 }
 
 /** An earlier worker left it, and had suspended it: it stays so, until its user or its owner says otherwise. */
 export function stillSuspended(run: Run, owner: StartdOptions['owner']): void {
-  if (run.phase !== 'running' || !owner?.wasSuspended(run)) return;
+  if (run.phase !== 'running' || run.isOver || !owner?.wasSuspended(run)) return;
   halt(run, true);
   run.phase = 'suspended';
 }
