@@ -110,6 +110,8 @@ const RECALLED_AT_ONCE = 200;
  */
 const BUSY_REPORTS = 8;
 const BUSY_MS = 300;
+/** How often a poll that waits looks for what running jobs have written; whoever follows it asks for shorter polls. Milliseconds. */
+const GROWN_MS = 5000;
 /** In milliseconds. Each question of the check-up has its own time-out at the site. */
 const PROBE_MS = 180_000;
 
@@ -226,7 +228,7 @@ class ShellSite implements AuditableSite {
         this.#restUntil = now() + (reports.length < BUSY_REPORTS ? 0 : BUSY_MS);
         return { cursor: `${this.#origin}.${view.change}`, complete, reports, ...streamed };
       }
-      const following = request.follow.length > 0 ? 1000 : Number.POSITIVE_INFINITY;
+      const following = request.follow.length > 0 ? GROWN_MS : Number.POSITIVE_INFINITY;
       await session.news(news, Math.min(until - now(), Math.max(this.#looker.due, 50), following));
     }
   }
