@@ -378,6 +378,33 @@ describe('the central manager', () => {
     expect(asked()).toEqual([{ t: 'follow', key, stdout: 100, stderr: 7 }]);
   });
 
+  it.each([
+    ['keeps the files of', 'preempted', []],
+    ['has deleted', 'node-fail', ['a.1.0.1']],
+  ] as const)(
+    '%s an attempt that ended as %s when a worker comes back that has not seen it end',
+    async (_, cause, gone) => {
+      const world = new World();
+      const [one] = world.workers as [SimulatedWorker];
+      const key = 'a.1.0.1';
+      world.centralManager.prepare('me', [request(0)]);
+      world.centralManager.commit([key], () => undefined);
+      world.join(one);
+      await turn();
+      while (world.deliver()) await turn();
+      if (cause === 'node-fail') world.centralManager.declareDead('t', 'its pilot is over');
+      else {
+        const ending = { how: { kind: 'by-site', cause, message: 'vacated', by: 'user' } } as const;
+        world.centralManager.hear(one.name, { t: 'ended', key, ending }, Buffer.alloc(0));
+      }
+      expect(world.centralManager.get(key)?.phase).toBe('ended');
+      world.cut(one);
+      world.join(one);
+      const forgotten = world.toWorker.flatMap(([, message]) => (message.t === 'forget' ? message.keys : []));
+      expect(forgotten).toEqual(gone);
+    },
+  );
+
   it('has run elsewhere what ended and was lost with its worker, also where only the next central manager hears of that', async () => {
     const world = new World();
     const [one, two] = world.workers as [SimulatedWorker, SimulatedWorker];

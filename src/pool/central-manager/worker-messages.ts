@@ -23,11 +23,12 @@ export class CentralManagerHearing {
     worker.held = new Map(held.map((one) => [one.key, one]));
     // Tasks of a map whose client has not reconnected yet are kept.
     const whose = (key: AttemptKey) => (this.#table.attempts.get(key) ?? this.#table.grants.get(key))?.worker;
-    // One whose lease is over has ended for us, and may run elsewhere. But if its program is known to have ended, a worker
-    // that has just started has not noticed that yet, and it has the results.
+    // One whose lease is over has ended for us, and may run elsewhere. But if its end was reported, a worker that has just
+    // started has not noticed that yet, and it has the results.
     const isOver = (key: AttemptKey) => {
       const attempt = this.#table.attempts.get(key);
-      return attempt?.phase === 'ended' && attempt.ending?.how.kind === 'by-site';
+      const how = attempt?.phase === 'ended' ? attempt.ending?.how : undefined;
+      return how?.kind === 'by-site' && how.cause === 'node-fail';
     };
     const unknown = held.flatMap(({ key, is }) =>
       whose(key) !== worker.instance || (is !== 'ended' && isOver(key)) ? [key] : [],
