@@ -400,6 +400,7 @@ describe('the central manager', () => {
       expect(world.centralManager.get(key)?.phase).toBe('ended');
       world.cut(one);
       world.join(one);
+      await turn();
       const forgotten = world.toWorker.flatMap(([, message]) => (message.t === 'forget' ? message.keys : []));
       expect(forgotten).toEqual(gone);
     },
