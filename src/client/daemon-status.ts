@@ -5,7 +5,7 @@ import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { centralManagerOf } from '../pool/host/pid-files.ts';
 import { failureOf, poolPlaces } from '../pool/host/places.ts';
-import { hostElsewhere, openQueue, type Queue, serverState, stopRedis } from '../queue/api.ts';
+import { hostElsewhere, openQueue, type Queue, queueRepairs, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
 import { COMMAND_SERVER, type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
@@ -32,6 +32,7 @@ export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Pro
     managers: (await managersOf(queue)).map(shown),
     totals: await totals(),
     ...(userLogs.count > 0 ? { userLogs } : {}),
+    ...(await repairsOf(paths)),
     ...(poolTrouble === undefined ? {} : { poolTrouble }),
   };
 }
@@ -57,7 +58,17 @@ export async function statusWithoutQueue(paths: Paths): Promise<DaemonStatus> {
     home: paths.stateDir,
     redis: external ? 'external' : (await serverState(paths)) === 'absent' ? 'down' : 'silent',
     managers: managers.map(shown),
+    ...(external ? {} : await repairsOf(paths)),
   };
+}
+
+/** How long status shows repairs, milliseconds. */
+const SHOWN_MS = 30 * 86_400_000;
+
+async function repairsOf({ stateDir }: Paths): Promise<Pick<DaemonStatus, 'repairs'>> {
+  const recent = (await queueRepairs(stateDir)).filter(({ at }) => at > Date.now() - SHOWN_MS);
+  const last = recent.at(-1);
+  return last ? { repairs: { count: recent.length, at: last.at, message: last.message } } : {};
 }
 
 /** Ends all daemons of a state directory in an orderly way, the private Redis last. */

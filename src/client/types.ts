@@ -216,6 +216,8 @@ export interface DaemonStatus {
   readonly totals?: Totals;
   /** User logs that cannot be written now: how many, and the first one. `since`: Unix milliseconds. */
   readonly userLogs?: OwedLogs;
+  /** Bytes of the queue's file that had changed by themselves and were put back in the last 30 days; `at`: Unix milliseconds. */
+  readonly repairs?: { readonly count: number; readonly at: number; readonly message: string };
   /** Why the pool's central manager does not run, if it ended with an error. */
   readonly poolTrouble?: string;
 }

@@ -241,6 +241,11 @@ export interface Queue {
    * 'conflict' for a Redis that is not ours.
    */
   snapshot(): Promise<string>;
+  /**
+   * Notes check sums of what the private Redis has written since the last time, by which a later start finds damage and puts single
+   * bytes back; for the Scheduler. Returns what to say of bytes that were put back, once.
+   */
+  coverFiles(): Promise<readonly string[]>;
   /** For a queue that was put back from a snapshot: deletes what its history knows of later. */
   cutHistory(): Promise<void>;
   /** The stream of the DAG whose manager is this cluster. */
@@ -277,6 +282,14 @@ export async function stopRedis(
 ): Promise<boolean> {
   const { stopServer, stopUnusedServer } = await import('./redis-server.ts');
   return options.unused ? stopUnusedServer(options) : stopServer(options);
+}
+
+/** Bytes of the private Redis' files that had changed by themselves and were put back, the latest last; `at`: Unix milliseconds. */
+export async function queueRepairs(
+  stateDir: string,
+): Promise<readonly { readonly at: number; readonly message: string }[]> {
+  const { repairsOf, repairText } = await import('./redis-repairs.ts');
+  return repairsOf(stateDir).map((one) => ({ at: one.at, message: repairText(one) }));
 }
 
 /** The other machine that uses this state directory, or used it last and did not end in order. */

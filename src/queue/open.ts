@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Attrs } from '../job/attrs.ts';
 import type { ClusterRecord, JobRecord, Queue, QueueOptions, Work } from './api.ts';
 import { Attrs as Layer } from '../job/attrs.ts';
@@ -15,6 +16,8 @@ import { query, queryChunks } from './query.ts';
 import { clusterIds, clusterRecords, getJobs, nextJobs, totals } from './read.ts';
 import { readClusterAd } from './record.ts';
 import { Connection } from './redis.ts';
+import { FileCover } from './redis-cover.ts';
+import { repairText, takeUnsaid } from './redis-repairs.ts';
 import { restore } from './restore.ts';
 import { NameTable, type QueueContext } from './context.ts';
 import { materialize, submit } from './submit.ts';
@@ -49,6 +52,7 @@ export async function open(options: QueueOptions): Promise<Queue> {
 
 function assemble(context: QueueContext, { agent, holder }: Meta, history: History, stateDir: string): Queue {
   const work = new Map<string, WorkQueue>();
+  const cover = new FileCover(join(stateDir, 'redis'));
   return {
     agent,
     holder,
@@ -97,6 +101,7 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
     skipClusters: (upTo) => skipClusters(context.db, upTo),
     retire: (ids) => history.retire(ids),
     snapshot: () => snapshot(context.db, stateDir),
+    coverFiles: () => coverFiles(context.db, cover, stateDir),
     cutHistory: () => history.cut(),
     history,
     dag: (manager) => dagStream(context, manager),
@@ -122,4 +127,10 @@ async function oneCluster(
   const [record] = await clusterRecords(context, [cluster]);
   const ad = await context.db.run((redis) => redis.get(`${context.db.prefix}ad:${cluster}`));
   return record && ad !== null ? { ...record, attrs: new Layer(readClusterAd(ad, cluster)) } : undefined;
+}
+
+async function coverFiles(db: Connection, cover: FileCover, stateDir: string): Promise<readonly string[]> {
+  if (db.shared) return [];
+  await cover.look(async () => /^run_id:(\w+)/m.exec(await db.run((redis) => redis.info('server')))?.[1] ?? '');
+  return takeUnsaid(stateDir).map(repairText);
 }

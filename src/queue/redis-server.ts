@@ -6,11 +6,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { writeWhole } from '../util/private-file.ts';
+import { warn } from '../util/warn.ts';
+import { checkServerFiles } from './redis-check.ts';
+import { FileCover } from './redis-cover.ts';
 import { diskIsFull, latestLog, refuseFullDisk } from './redis-disk.ts';
 import { damagedQueue, refuseLaterFile } from './redis-damage.ts';
 import { serverProcess } from './redis-files.ts';
 import { findServer } from './redis-find.ts';
 import { provideRedis } from './redis-provide.ts';
+import { noteRepairs, repairText } from './redis-repairs.ts';
 import { attended, endsWithUs } from './redis-unattended.ts';
 import { isRecorded, prepareServerPlace, type ServerOptions, type ServerPlace, serverPlace } from './redis-place.ts';
 
@@ -49,6 +53,7 @@ export async function ensureServer(options: ServerOptions, signal?: AbortSignal)
   refuseFullDisk(options.stateDir);
   refuseLaterFile(program, known);
   const place = prepareServerPlace(options);
+  if (runningPid(place) === undefined) putBackBytes(options.stateDir, place);
   const deadline = Date.now() + START_MS;
   const patience = Date.now() + LOCKED_MS;
   for (;;) {
@@ -89,7 +94,17 @@ export async function stopServer(options: ServerOptions): Promise<boolean> {
     }
     await sleep(20);
   }
+  // What is not summed is not protected, no more.
+  await new FileCover(place.dir).rest(() => runningPid(place) !== undefined).catch(() => undefined);
   return true;
+}
+
+function putBackBytes(stateDir: string, { dir }: ServerPlace): void {
+  const now = Date.now();
+  const repairs = checkServerFiles(dir).map((one) => ({ ...one, at: now, said: false }));
+  if (repairs.length === 0) return;
+  for (const one of repairs) warn(`${repairText(one)}.`);
+  noteRepairs(stateDir, repairs);
 }
 
 /** At the end of a process that can wait for nothing: only sends the signal. */

@@ -276,6 +276,7 @@ async function serve({ paths, followed, log, queue, told, ready }: Surroundings)
     leavePlace();
     if (!gone) await kept.write().catch(() => undefined);
     if (!gone) await usage.round().catch(() => undefined);
+    if (!gone) await queue.coverFiles().catch(() => undefined);
     await userLogs.close();
     await credentials.close();
     await glideins.close();

@@ -63,6 +63,8 @@ const HEARTBEAT_MS = { shortest: 2000, longest: 5000 } as const;
 /** How often the history is pruned, milliseconds. */
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
+/** How often check sums of the queue's files are written, milliseconds. */
+const COVER_MS = 30_000;
 
 /**
  * The daemon that watches the queue: starts GridManagers for managers with work, creates the procs of late-materialized
@@ -154,6 +156,11 @@ export class Scheduler {
           'cleaning up the events',
           () => queue.trimEvents(),
           () => 60_000,
+        ),
+        this.#loop(
+          "summing the queue's files",
+          () => this.#cover(),
+          () => COVER_MS,
         ),
         this.#listen(cursor),
       ]);
@@ -308,6 +315,14 @@ export class Scheduler {
       if (changes.length > 0) await queue.transitionMany(changes);
     }
     await this.#ended.retry();
+  }
+
+  async #cover(): Promise<void> {
+    const { queue, log } = this.#options;
+    for (const message of await queue.coverFiles()) {
+      log(message);
+      await queue.notice({ about: 'fault', message });
+    }
   }
 
   async #renew(): Promise<void> {

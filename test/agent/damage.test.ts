@@ -1,5 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -22,6 +32,40 @@ const clusters = async () => {
 };
 
 describe("the queue's file", () => {
+  it('that has a changed byte in a value is put right at the next start, which status and the log say', async () => {
+    const cluster = await agent.submit(HELD);
+    await agent.ok('down');
+    const bytes = readFileSync(aof());
+    const at = bytes.indexOf('/bin/true');
+    expect(at).toBeGreaterThan(0);
+    const changed = Buffer.from(bytes);
+    changed.writeUInt8(changed.readUInt8(at + 5) ^ 0x20, at + 5);
+    writeFileSync(aof(), changed);
+    const said = `Byte ${at + 5} of the queue's file ${aof()} had changed by itself, from 0x74 to 0x54; it was put back.`;
+    expect(await agent.ok('up')).toContain(`Damage:      1 byte put back; `);
+    expect(await agent.ok('status')).toContain(said);
+    expect((await agent.ads(cluster))[0]?.['Cmd']).toBe('/bin/true');
+    await until('it to be said', () => agent.log('scheduler.log').includes(said) || undefined);
+    expect(readFileSync(aof()).subarray(0, bytes.length).equals(bytes)).toBe(true);
+    expect((await agent.run(['status', '--json'])).stdout).toContain('"repairs": {');
+  }, 60_000);
+
+  it('that has more damage is refused with the place; the mend that is named works', async () => {
+    await agent.submit(HELD);
+    await agent.ok('down');
+    const bytes = readFileSync(aof());
+    const at = bytes.indexOf('/bin/true');
+    bytes.write('/tmp/evil', at);
+    writeFileSync(aof(), bytes);
+    const refused = await agent.run(['q']);
+    expect(refused.code).toBe(69);
+    expect(refused.stderr).toContain(`The queue's file ${aof()} is damaged between bytes 0 and ${bytes.length}`);
+    expect(readFileSync(aof()).equals(bytes)).toBe(true);
+    const [, mend = ''] = /go on with what is there: (rm \S+);/.exec(refused.stderr) ?? [];
+    execFileSync('/bin/sh', ['-c', mend]);
+    expect(await clusters()).toEqual([1]);
+  }, 60_000);
+
   it('that was cut: what is lost is said, and no lost number is given again', async () => {
     await agent.submit(HELD);
     await agent.ok('down');
@@ -52,6 +96,8 @@ describe("the queue's file", () => {
       // The mark of a value's length, after the first submit.
       const second = bytes.lastIndexOf('ad:2');
       damage(bytes, bytes.indexOf('\r\n$', second) + 2);
+      // Without them Redis itself finds it.
+      rmSync(join(state(), 'redis/appendonlydir/gryphus.sums'));
       writeFileSync(aof(), bytes);
       const refused = await agent.run(['q']);
       expect(refused.code).toBe(69);

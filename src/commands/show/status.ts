@@ -19,10 +19,17 @@ export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], 
     ...status.managers.map((one) => `GridManager: ${one.identity} (process ${one.pid})${since(one.since)}`),
     `State:       ${status.home}`,
     ...(status.totals ? [`Queue:       ${totalsText(status.totals)}`] : []),
+    ...repairLines(status.repairs),
     ...userLogLines(status.userLogs),
     ...(pool === undefined ? poolTroubleLines(status) : [`Pool:        ${pool}`]),
     ...(sites.length > 0 ? ['', ...siteLines(sites, width)] : []),
   ];
+}
+
+function repairLines(repairs: DaemonStatus['repairs']): string[] {
+  if (!repairs) return [];
+  const { count, at, message } = repairs;
+  return [`Damage:      ${count} ${count === 1 ? 'byte' : 'bytes'} put back; ${longDate(at)}: ${oneLine(message)}`];
 }
 
 function poolTroubleLines({ poolTrouble }: DaemonStatus): string[] {
