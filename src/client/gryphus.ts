@@ -292,7 +292,7 @@ export class Gryphus {
   /** Runs tasks in the pool; results come in order of completion. Ending the iteration withdraws unfinished tasks. */
   async *map<T>(
     tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
-    request: MapRequest,
+    request: MapRequest<T>,
   ): AsyncGenerator<MapResult<T>> {
     const { mapOverPool } = await import('./map.ts');
     yield* mapOverPool(this.#queue, this.#paths, this.owner, request, tasks);

@@ -4,18 +4,22 @@ import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
 import { compileConstraint, quoted } from '../job/values.ts';
-import { type MapResult, mapTasks, type PoolTask } from '../pool/map.ts';
+import { poolPlaces } from '../pool/host/places.ts';
+import { mapTasks } from '../pool/map.ts';
+import type { MapResult, PoolTask } from '../pool/map-types.ts';
 import type { Queue } from '../queue/api.ts';
 import type { InputFile } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { inputAs, resolveInputs } from '../staging/inputs.ts';
 import { plainName } from '../util/plain-name.ts';
+import { oneLine } from '../util/plain-text.ts';
+import { warn } from '../util/warn.ts';
 import { openCentralManager } from './pool.ts';
 
-export type { MapResult } from '../pool/map.ts';
+export type { MapResult } from '../pool/map-types.ts';
 
 /** What all tasks of a map have in common. */
-export interface MapRequest {
+export interface MapRequest<T = unknown> {
   /** The program as found on every worker: absolute, or by PATH. */
   readonly executable: string;
   /** Arguments before each task's own. */
@@ -44,6 +48,11 @@ export interface MapRequest {
   /** Seconds after which a task is ended, and has failed. */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
+  /**
+   * What a warning calls a task; default: its number, from 0. There is one if the pool has lost its records: of the tasks that run again
+   * although they may have run, 500 at most.
+   */
+  readonly nameOf?: (of: T) => string;
   /** Once aborted, no further task is started; those that run are waited for. */
   readonly enough?: AbortSignal;
 }
@@ -66,12 +75,17 @@ const DISK_KB = 1024;
 /** Matches workers that share the file system (HTCondor's FILESYSTEM_DOMAIN). */
 const SHARING = 'TARGET.FileSystemDomain =?= MY.FileSystemDomain';
 
+function warnOfAgain(names: readonly string[]): void {
+  const what = 'The pool has lost its records. These tasks start again, although they may have run, at least in part: ';
+  warn(`${what}${names.map(oneLine).join(', ')}.`);
+}
+
 /** Runs tasks in the pool; yields results in order of completion. */
 export async function* mapOverPool<T>(
   queue: Queue,
   paths: Paths,
   owner: string,
-  request: MapRequest,
+  request: MapRequest<T>,
   tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
 ): AsyncGenerator<MapResult<T>> {
   const cwd = resolve(request.cwd ?? '.');
@@ -85,6 +99,8 @@ export async function* mapOverPool<T>(
   const memory = request.memory ?? 128;
   yield* mapTasks(read(tasks, { cwd, anywhere, blobs }), {
     socket: await openCentralManager(queue, paths),
+    journal: poolPlaces(paths).journal,
+    onAgain: (some) => warnOfAgain(some.map(({ of, index }) => request.nameOf?.(of) ?? String(index))),
     owner,
     cwd,
     spoolDir: paths.spoolDir,

@@ -131,6 +131,7 @@ this directory. A task that did not make a file of --return has failed.`);
         retries: flags.retries,
         signal,
         enough: enough.signal,
+        nameOf: ({ row }) => row.join(' '),
         env: environment(flags.env),
         ...(flags.cpus === undefined ? {} : { cpus: flags.cpus }),
         ...(flags.memory === undefined ? {} : { memory: flags.memory }),

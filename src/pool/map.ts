@@ -4,62 +4,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'node:path';
 import { GryphusError } from '../errors.ts';
-import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { Ending, FetchOutcome, FetchRequest, InputFile } from '../site/contract.ts';
 import { STREAM_FILES } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
 import type { FromClient, ToClient } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
+import { journalOrigin } from './host/journal.ts';
 import { notMade, placeOutputs } from './map-outputs.ts';
-import type { RunSpec, Size } from './wire/wire.ts';
-
-/** One task: the arguments that are added to the program's own. */
-export interface PoolTask<T> {
-  readonly args: readonly string[];
-  /** Returned with the result. */
-  readonly of: T;
-  /** Its inputs in addition to the common ones. */
-  readonly inputs: readonly InputFile[];
-  /** Names of files, in its directory and below, that are brought home. */
-  readonly outputs: readonly string[];
-  /** Why it cannot be run at all. */
-  readonly refused?: string;
-}
-
-/** How one task of a map ended; `of` is what the task was made of. */
-export interface MapResult<T> {
-  readonly of: T;
-  /** Counts from 0 in the order of the input. */
-  readonly index: number;
-  readonly ending: Ending;
-  readonly stdout: Buffer;
-  readonly stderr: Buffer;
-  /** How often it was started. */
-  readonly tries: number;
-  /** Why it failed although its program succeeded: an output that it did not create, or that cannot be written here. */
-  readonly problem?: string;
-}
-
-export interface MapOptions {
-  /** The central manager's socket for clients. */
-  readonly socket: string;
-  readonly owner: string;
-  /** The directory for outputs, and the one they are in during the transfer. */
-  readonly cwd: string;
-  readonly spoolDir: string;
-  /** What all tasks have in common; their arguments are appended to its own. */
-  readonly spec: RunSpec;
-  readonly ad: AttrTexts;
-  readonly size: Size;
-  /** How often a failing task is restarted. */
-  readonly retries: number;
-  /** How many tasks the central manager may have at once. */
-  readonly window?: number;
-  readonly signal?: AbortSignal;
-  /** Once aborted, no further task is started; those that run are waited for. */
-  readonly enough?: AbortSignal;
-}
+import type { MapOptions, MapResult, PoolTask } from './map-types.ts';
 
 interface Open<T> {
   readonly of: T;
@@ -98,7 +51,7 @@ const LEASE_SECONDS = 2400;
  */
 export async function* mapTasks<T>(
   tasks: AsyncIterable<PoolTask<T>>,
-  options: MapOptions,
+  options: MapOptions<T>,
 ): AsyncGenerator<MapResult<T>> {
   const run = new MapRun<T>(options);
   const feeding = run.feed(tasks);
@@ -113,7 +66,7 @@ export async function* mapTasks<T>(
 }
 
 class MapRun<T> {
-  readonly #options: MapOptions;
+  readonly #options: MapOptions<T>;
   readonly #session = `map-${randomBytes(9).toString('base64url')}`;
   readonly #centralManager: CentralManagerClient;
   readonly #open = new Map<AttemptKey, Open<T>>();
@@ -128,9 +81,11 @@ class MapRun<T> {
   #failure: unknown;
   #closed = false;
   #lostAt: number | undefined;
+  /** Of the journal that has the grants of this map's tasks. */
+  #origin: string | undefined;
   #changed = deferred<void>();
 
-  constructor(options: MapOptions) {
+  constructor(options: MapOptions<T>) {
     this.#options = options;
     this.#centralManager = new CentralManagerClient({
       socket: options.socket,
@@ -150,6 +105,7 @@ class MapRun<T> {
   /** Gives tasks to the central manager as it has capacity for them. */
   async feed(tasks: AsyncIterable<PoolTask<T>>): Promise<void> {
     await this.#base();
+    this.#origin = journalOrigin(this.#options.journal);
     let index = 0;
     for await (const task of tasks) {
       while (this.#open.size >= Math.min(this.#options.window ?? WINDOW, WINDOW) && !this.#failure && !this.#fed)
@@ -360,6 +316,9 @@ class MapRun<T> {
       );
     try {
       await this.#base();
+      const origin = journalOrigin(this.#options.journal);
+      if (this.#origin !== undefined && origin !== this.#origin) this.#anew();
+      this.#origin = origin;
       this.#unsent = [...this.#open.keys()];
       await this.#send();
       this.#lostAt = undefined;
@@ -369,11 +328,33 @@ class MapRun<T> {
     }
   }
 
+  /**
+   * The central manager has lost its journal, and ends at its workers what it does not know: a task of a former key could end
+   * with the one that it had started under that key before.
+   */
+  #anew(): void {
+    const unsent = new Set(this.#unsent);
+    const sent = [...this.#open].filter(([key]) => !unsent.has(key));
+    if (sent.length > 0) this.#options.onAgain(sent.map(([, { of, index }]) => ({ of, index })));
+    for (const [key, open] of sent) {
+      this.#open.delete(key);
+      if (this.#options.enough?.aborted) this.#done.push(lost(open));
+      else this.#give(open);
+    }
+    this.#wake();
+  }
+
   #wake(): void {
     const changed = this.#changed;
     this.#changed = deferred();
     changed.resolve();
   }
+}
+
+/** It is not started again, and how it ended is not known. */
+function lost<T>({ of, index, tries }: Open<T>): MapResult<T> {
+  const how = { kind: 'by-site', cause: 'vanished', message: 'the pool has lost its record' } as const;
+  return { of, index, tries, ending: { how }, stdout: Buffer.alloc(0), stderr: Buffer.alloc(0) };
 }
 
 /** Endings that say nothing about the task: it is restarted, without counting as a retry. */

@@ -1,8 +1,8 @@
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { Journal } from '../../src/pool/host/journal.ts';
+import { Journal, journalOrigin } from '../../src/pool/host/journal.ts';
 import { removeTree } from '../remove-tree.ts';
 
 const dir = mkdtempSync('/tmp/gry-journal-');
@@ -39,6 +39,24 @@ describe('the journal of the pool', () => {
     const path = await written([1, 2], [3]);
     appendFileSync(path, ' 01234567 {"n":');
     expect(numbersOf(path)).toEqual([1, 2, 3]);
+  });
+
+  it('has one origin as long as each file takes the place of the one before, and another after one was moved away', async () => {
+    const path = await written([1]);
+    const origin = journalOrigin(path);
+    const again = () => {
+      const journal = new Journal<{ n: number }>(path, () => undefined, [{ n: 2 }]);
+      journal.rewrite([{ n: 3 }]);
+      journal.close();
+      return journalOrigin(path);
+    };
+    expect(origin).toMatch(/^[\w-]{12}$/);
+    expect(again()).toBe(origin);
+    renameSync(path, `${path}.damaged`);
+    expect(journalOrigin(path)).toBe(undefined);
+    expect(again()).not.toBe(origin);
+    writeFileSync(path, '{"journal":2,"id":"abcdefghijkl"}\n');
+    expect(journalOrigin(path)).toBe(undefined);
   });
 
   it('ignores garbage in its last write if it was not acknowledged, and what follows it', async () => {

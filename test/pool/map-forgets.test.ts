@@ -11,10 +11,25 @@ import { CentralManagerClients } from '../../src/pool/central-manager/client-con
 import { recover } from '../../src/pool/central-manager/central-manager-journal.ts';
 import { CentralManagerShells } from '../../src/pool/central-manager/central-manager-shells.ts';
 import { CentralManagerWorkers } from '../../src/pool/central-manager/worker-connections.ts';
+import { Journal } from '../../src/pool/host/journal.ts';
 import { Channel } from '../../src/pool/wire/frames.ts';
-import { mapTasks, type PoolTask } from '../../src/pool/map.ts';
+import { mapTasks } from '../../src/pool/map.ts';
+import type { MapOptions, PoolTask } from '../../src/pool/map-types.ts';
 import type { FromCentralManager } from '../../src/pool/wire/wire.ts';
 import { JUST_TRUE } from './just-true.ts';
+
+const optionsOf = (dir: string): MapOptions<string> => ({
+  socket: join(dir, 'central-manager'),
+  journal: join(dir, 'journal'),
+  onAgain: () => undefined,
+  cwd: dir,
+  spoolDir: dir,
+  owner: 'me',
+  spec: JUST_TRUE,
+  ad: {},
+  size: SIZE,
+  retries: 0,
+});
 
 const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
 
@@ -56,7 +71,7 @@ describe('what a map has done with', () => {
       yield { args: [], of: 'one', inputs: [], outputs: [] };
       await vi.waitFor(() => expect(forgets).toHaveLength(2), { timeout: 20_000 });
     };
-    const options = { socket, cwd: dir, spoolDir: dir, owner: 'me', spec: JUST_TRUE, ad: {}, size: SIZE, retries: 0 };
+    const options = optionsOf(dir);
     for await (const { of } of mapTasks(tasks(), options)) done.push(of);
     await new Promise((closed) => server.close(closed));
     expect(done).toEqual(['one']);
@@ -91,11 +106,65 @@ describe('what a map has done with', () => {
     const tasks = async function* (): AsyncGenerator<PoolTask<string>> {
       yield { args: [], of: 'one', inputs: [], outputs: ['made'] };
     };
-    const options = { socket, cwd: dir, spoolDir: dir, owner: 'me', spec: JUST_TRUE, ad: {}, size: SIZE, retries: 0 };
+    const options = optionsOf(dir);
     for await (const { problem } of mapTasks(tasks(), options)) expect(problem).toBe(undefined);
     await new Promise((closed) => server.close(closed));
     expect(fetches).toBe(1);
     expect(readFileSync(join(dir, 'made'), 'utf8')).toBe('it');
+  });
+
+  it.each([
+    ['runs again under another key, and is named', false],
+    ['is not started again if no more are wanted, and has failed', true],
+  ])('is unknown when the pool has lost its journal: it %s', async (_, enough) => {
+    const dir = mkdtempSync(join(tmpdir(), 'gryphus-'));
+    dirs.push(dir);
+    const options = optionsOf(dir);
+    const begin = () => new Journal(options.journal, () => undefined).close();
+    const named: AttemptKey[] = [];
+    const stop = new AbortController();
+    const server = createServer((socket) => {
+      const channel = new Channel<FromClient, ToClient>(socket, readFromClient);
+      channel.open(
+        (message) => {
+          if (message.t === 'cancel') socket.destroy();
+          if (message.t === 'forget')
+            channel.send({ t: 'done', id: message.id, outcomes: message.keys.map((key) => [key, { ok: true }]) });
+          if (message.t !== 'tasks') return;
+          for (const [key] of message.tasks) named.push(key);
+          if (named.length < 3) {
+            // The second one has the task, and is restarted once more.
+            if (named.length === 1) rmSync(options.journal);
+            begin();
+            if (enough) stop.abort();
+            else socket.destroy();
+          } else
+            for (const [key] of message.tasks)
+              channel.send({
+                t: 'result',
+                key,
+                ending: { how: { kind: 'exited', code: 0 } },
+                inline: { stdout: 0, stderr: 0 },
+              });
+        },
+        () => undefined,
+      );
+    });
+    begin();
+    await new Promise<void>((ready) => server.listen(options.socket, ready));
+    const again: string[] = [];
+    const tasks = async function* (): AsyncGenerator<PoolTask<string>> {
+      yield { args: [], of: 'one', inputs: [], outputs: [] };
+    };
+    const onAgain: MapOptions<string>['onAgain'] = (some) => again.push(...some.map(({ of }) => of));
+    const results = [];
+    for await (const { of, ending } of mapTasks(tasks(), { ...options, onAgain, enough: stop.signal }))
+      results.push(`${of} ${ending.how.kind}`);
+    await new Promise((closed) => server.close(closed));
+    expect(again).toEqual(['one']);
+    expect(results).toEqual([enough ? 'one by-site' : 'one exited']);
+    // The third time the journal is the same, and so is the key.
+    expect(named.map((key) => key.split('.').at(-1))).toEqual(enough ? ['1'] : ['1', '2', '2']);
   });
 
   it('is dropped at its worker when its client never connects to a new central manager', async () => {

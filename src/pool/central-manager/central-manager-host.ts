@@ -54,7 +54,10 @@ export class CentralManagerHost {
       return token && Buffer.from(token.secret, 'hex');
     };
     const written = recover(Journal.read(places.journal, ENTRY));
-    const recovered = existsSync(places.restored) ? withoutAttempts(written) : written;
+    const isRestored = existsSync(places.restored);
+    const recovered = isRestored ? withoutAttempts(written) : written;
+    // Whoever asked for an attempt must see that it is not known any more.
+    if (isRestored) rmSync(places.journal, { force: true });
     this.#journal = new Journal<CentralManagerEntry>(places.journal, onBroken, compacted(recovered));
     rmSync(places.restored, { force: true });
     this.centralManager = new CentralManager(

@@ -6,6 +6,7 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  readSync,
   renameSync,
   writeSync,
 } from 'node:fs';
@@ -27,6 +28,8 @@ const FIRST_OF_WRITE = ' ';
  */
 const VERSION = 2;
 const HEAD = /^\{"journal":([0-9]{1,9})(?:,"id":"([\w-]{1,64})")?\}$/;
+/** Each half of an id: the first stays when the file is rewritten, the second is new. Ids of before had the second alone. */
+const HALF_ID = 12;
 /** A line of version 2: the check sum, which goes on from the line before, and the record. */
 const LINE = /^ ?([0-9a-f]{8}) (.*)$/s;
 
@@ -40,6 +43,7 @@ export class Journal<Entry> {
   #fd = -1;
   #acknowledged = -1;
   #id = '';
+  readonly #origin: string;
   #sum = 0;
   #count = 0;
   #lines: string[] = [];
@@ -53,6 +57,7 @@ export class Journal<Entry> {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     this.#path = path;
     this.#onError = onError;
+    this.#origin = journalOrigin(path) ?? halfId();
     this.rewrite(entries);
   }
 
@@ -153,7 +158,7 @@ export class Journal<Entry> {
     const fresh = `${this.#path}.new`;
     const fd = openSync(fresh, 'w', 0o600);
     // What was acknowledged of the former file does not hold for one with another id.
-    this.#id = randomBytes(9).toString('base64url');
+    this.#id = this.#origin + halfId();
     const head = JSON.stringify({ journal: VERSION, id: this.#id });
     this.#sum = crc32(head);
     this.#count = 1;
@@ -180,6 +185,22 @@ export class Journal<Entry> {
     closeSync(this.#acknowledged);
   }
 }
+
+/** Names all that was written since a journal began without a former one; `undefined` if none is there, or an earlier version wrote it. */
+export function journalOrigin(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  const fd = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(200);
+    const [head = ''] = bytes.toString('utf8', 0, readSync(fd, bytes, 0, bytes.length, 0)).split('\n');
+    const id = HEAD.exec(head)?.[2];
+    return id?.length === 2 * HALF_ID ? id.slice(0, HALF_ID) : undefined;
+  } finally {
+    closeSync(fd);
+  }
+}
+
+const halfId = () => randomBytes((HALF_ID * 3) / 4).toString('base64url');
 
 const besides = (path: string) => `${path}.acknowledged`;
 
