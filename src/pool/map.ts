@@ -21,6 +21,8 @@ interface Open<T> {
   readonly inputs: readonly InputFile[];
   readonly outputs: readonly string[];
   tries: number;
+  /** Whether a central manager may have it under its present key. */
+  isSent: boolean;
 }
 
 /** What has come home of a task. */
@@ -111,7 +113,7 @@ class MapRun<T> {
       while (this.#open.size >= Math.min(this.#options.window ?? WINDOW, WINDOW) && !this.#failure && !this.#fed)
         await this.#changed.promise;
       if (this.#failure || this.#closed || this.#fed) return;
-      if (task.refused === undefined) this.#give({ ...task, index: index++, tries: 0 });
+      if (task.refused === undefined) this.#give({ ...task, index: index++, tries: 0, isSent: false });
       else this.#refuse(task.of, index++, task.refused);
     }
     this.#fed = true;
@@ -180,6 +182,7 @@ class MapRun<T> {
 
   #give(open: Open<T>): void {
     open.tries += 1;
+    open.isSent = false;
     const key: AttemptKey = `${this.#session}.${open.index}.0.${open.tries}`;
     this.#open.set(key, open);
     this.#unsent.push(key);
@@ -215,9 +218,11 @@ class MapRun<T> {
   }
 
   #named(key: AttemptKey): Named[] {
-    const { args, inputs } = this.#open.get(key) ?? {};
-    if (!args) return [];
-    return [inputs?.length ? [key, args, inputs] : [key, args]];
+    const open = this.#open.get(key);
+    if (!open) return [];
+    open.isSent = true;
+    const { args, inputs } = open;
+    return [inputs.length > 0 ? [key, args, inputs] : [key, args]];
   }
 
   async #base(): Promise<void> {
@@ -333,8 +338,7 @@ class MapRun<T> {
    * with the one that it had started under that key before.
    */
   #anew(): void {
-    const unsent = new Set(this.#unsent);
-    const sent = [...this.#open].filter(([key]) => !unsent.has(key));
+    const sent = [...this.#open].filter(([, { isSent }]) => isSent);
     if (sent.length > 0) this.#options.onAgain(sent.map(([, { of, index }]) => ({ of, index })));
     for (const [key, open] of sent) {
       this.#open.delete(key);
