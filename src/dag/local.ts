@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { asError } from '../errors.ts';
+import { flushDir } from '../util/private-file.ts';
 import { parseStored } from '../util/stored-json.ts';
 import {
   type DagFiles,
@@ -91,9 +92,15 @@ export class FileJournal implements Journal {
   }
 
   append(entry: JournalEntry): void {
-    this.fd ??= fs.openSync(this.path, 'a', 0o600);
+    this.fd ??= this.#open();
     fs.writeSync(this.fd, `${JSON.stringify(entry)}\n`);
     fs.fdatasyncSync(this.fd);
+  }
+
+  #open(): number {
+    const fd = fs.openSync(this.path, 'a', 0o600);
+    flushDir(dirname(this.path));
+    return fd;
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { type BatchScript, describeScript, type Destination, isScript, readScript } from '../batch-script/api.ts';
@@ -11,6 +11,7 @@ import type { Queue } from '../queue/api.ts';
 import type { SiteChooser } from './site-choice.ts';
 import type { SubmitRequest, Warning } from './types.ts';
 import { ownUser } from '../util/own-user.ts';
+import { makeDirs, writeWhole } from '../util/private-file.ts';
 
 export interface ScriptScope {
   readonly paths: Paths;
@@ -142,10 +143,8 @@ function keep(paths: Paths, text: string, name: string): string {
   const file = join(dir, name);
   if (existsSync(file)) utimesSync(dir, new Date(), new Date());
   else {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    const fresh = join(dir, `.${process.pid}.new`);
-    writeFileSync(fresh, text, { mode: 0o700 });
-    renameSync(fresh, file);
+    makeDirs(dir);
+    writeWhole(file, text, 0o700);
   }
   return file;
 }

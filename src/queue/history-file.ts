@@ -17,6 +17,8 @@ import { attrTexts } from '../job/schema.ts';
 import type { Read } from '../util/schema.ts';
 import { archive, indexOf, isArchived, removeArchive, removePlain, unpackArchive } from './history-archive.ts';
 import { type HistoryEntry, HistorySnapshot, RECORD } from './history-snapshot.ts';
+import { dirname } from 'node:path';
+import { flushDir } from '../util/private-file.ts';
 
 export interface JobLine {
   readonly j: string;
@@ -103,6 +105,7 @@ export class HistoryFile {
       const all = Buffer.concat(lines);
       for (let done = 0; done < all.length; ) done += writeSync(fd, all, done);
       fsyncSync(fd);
+      if (before === 0) flushDir(dirname(this.path));
       return before + all.length;
     } catch (thrown) {
       ftruncateSync(fd, before);

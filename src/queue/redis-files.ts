@@ -1,7 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import {
+  closeSync,
   copyFileSync,
   existsSync,
+  fsyncSync,
+  openSync,
   readdirSync,
   realpathSync,
   readlinkSync,
@@ -9,7 +12,8 @@ import {
   rmSync,
   statSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { flushDir } from '../util/private-file.ts';
 import { readPid } from '../util/pid-file.ts';
 import { type ProcessIdentity, isAlive, processIdentity } from '../util/process-identity.ts';
 
@@ -27,11 +31,22 @@ export function renewFiles(stateDir: string): void {
     const copy = `${file}.copy`;
     try {
       copyFileSync(file, copy);
+      flush(copy);
       renameSync(copy, file);
+      flushDir(dirname(file));
     } catch (thrown) {
       rmSync(copy, { force: true });
       throw thrown;
     }
+  }
+}
+
+function flush(file: string): void {
+  const fd = openSync(file, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 

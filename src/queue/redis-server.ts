@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
-import { writeWhole } from '../util/private-file.ts';
+import { flushDir, writeWhole } from '../util/private-file.ts';
 import { warn } from '../util/warn.ts';
 import { checkServerFiles } from './redis-check.ts';
 import { FileCover } from './redis-cover.ts';
@@ -159,6 +159,8 @@ async function launch(
   try {
     const how = await Promise.race([ended, untilReady(place, deadline, stop.signal)]);
     if (how !== 'ready') attended(place.socket);
+    // It has made the directory of its files in there.
+    else flushDir(place.dir);
     return how;
   } finally {
     stop.abort();

@@ -18,7 +18,12 @@ import { asError, GryphusError } from '../errors.ts';
 /** Writes a file atomically: under a temporary name next to it, on disk, then renamed. Mode 0600 by default. */
 export function writeWhole(path: string, content: string | Uint8Array, mode = 0o600): void {
   replace(path, content, mode, fsyncSync);
-  const dir = openSync(dirname(path), 'r');
+  flushDir(dirname(path));
+}
+
+/** What was made, renamed or removed in the directory stays so when the power fails. */
+export function flushDir(path: string): void {
+  const dir = openSync(path, 'r');
   try {
     fsyncSync(dir);
   } finally {
@@ -92,6 +97,7 @@ export function makeDirs(path: string): void {
   makeDirs(dirname(path));
   try {
     mkdirSync(path, { mode: 0o700 });
+    flushDir(dirname(path));
   } catch (thrown) {
     // Another process was faster.
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) throw thrown;

@@ -3,7 +3,6 @@ import {
   existsSync,
   fdatasync,
   fsyncSync,
-  mkdirSync,
   openSync,
   readFileSync,
   readSync,
@@ -15,6 +14,7 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type * as z from 'zod';
 import { GryphusError } from '../../errors.ts';
+import { flushDir, makeDirs } from '../../util/private-file.ts';
 import { parseStored, type StoredPlace } from '../../util/stored-json.ts';
 
 /**
@@ -54,7 +54,7 @@ export class Journal<Entry> {
 
   /** Begins with these entries, in place of a file that is there. `onError`: the disk failed; nothing that is waiting will be notified. */
   constructor(path: string, onError: (error: Error) => void, entries: Iterable<Entry> = []) {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeDirs(dirname(path));
     this.#path = path;
     this.#onError = onError;
     this.#origin = journalOrigin(path) ?? halfId();
@@ -168,6 +168,7 @@ export class Journal<Entry> {
     this.#count += 1;
     fsyncSync(fd);
     renameSync(fresh, this.#path);
+    flushDir(dirname(this.#path));
     this.close();
     this.#fd = fd;
     this.#size = size;
