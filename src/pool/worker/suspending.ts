@@ -30,7 +30,8 @@ export function userOrder(
   means: StartdOptions,
 ): void {
   if (order !== 'checkpoint') suspend(run, order === 'suspend', 'user', means);
-  else if (run && !run.stopping && !run.isOver && (run.phase === 'running' || run.phase === 'suspended')) saveNow(run, 'user', means);
+  else if (run && !run.stopping && !run.isOver && (run.phase === 'running' || run.phase === 'suspended'))
+    saveNow(run, 'user', means);
 }
 
 /** An earlier worker left it, and had suspended it: it stays so, until its user or its owner says otherwise. */
