@@ -1,10 +1,12 @@
 import { constants, existsSync } from 'node:fs';
 import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import type { FetchedFile } from '../site/contract.ts';
+import { flushTree } from '../util/flush-tree.ts';
+import { flushDir } from '../util/private-file.ts';
 import { CHECKPOINT_IMAGE } from './asked-for.ts';
 import { completeImage, imageIn } from './image.ts';
 import { makeParents, unplaceable, within } from './place.ts';
@@ -137,7 +139,10 @@ export class Checkpoints {
       // What is stored elsewhere of the one before is still to be removed there.
       if (before !== undefined && (await there(join(before, REMOTE_FILE))))
         await copyFile(join(before, REMOTE_FILE), join(fresh, EARLIER_FILE));
+      // The one before is removed, and the site deletes its own: not before this one survives a power failure.
+      await flushTree(fresh);
       await rename(fresh, to);
+      flushDir(dirname(to));
       if (before !== undefined) await rm(before, { recursive: true, force: true });
     } catch (thrown) {
       throw thrown instanceof GryphusError ? thrown : unplaceable(to, thrown);
