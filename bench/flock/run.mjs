@@ -1,7 +1,8 @@
-// What a flock costs: a borrowed job beside a local one, and gateways of pools that lend each other nothing at the moment.
-//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5], after `npm run build`; as root, or with newuidmap.
+// What a flock costs: a borrowed job beside a local one, its results, and gateways of pools that lend each other nothing at the moment.
+//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--results 100], after `npm run build`; as root, or with
+//   newuidmap. `--results`: in MB.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,9 +13,10 @@ const { values } = parseArgs({
     pools: { type: 'string', default: '9' },
     seconds: { type: 'string', default: '120' },
     pairs: { type: 'string', default: '5' },
+    results: { type: 'string', default: '100' },
   },
 });
-const [POOLS, SECONDS, PAIRS] = [values.pools, values.seconds, values.pairs].map(Number);
+const [POOLS, SECONDS, PAIRS, RESULTS] = [values.pools, values.seconds, values.pairs, values.results].map(Number);
 /** Iterations of a shell's loop: some seconds. */
 const WORK = 3_000_000;
 const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
@@ -46,6 +48,21 @@ class Pool {
     return JSON.parse(this.ok('flock', 'list', '--json')).flatMap(({ status }) => status ?? []);
   }
 
+  /** The pool's daemons: what they are, and their processes. */
+  daemons() {
+    return readdirSync('/proc').flatMap((pid) => {
+      try {
+        if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`GRYPHUS_HOME=${this.home}`)) return [];
+        const name = /([a-z-]+)(-main|\/main|-worker)?\.(js|ts)/.exec(
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
+        )?.[0];
+        return name === undefined ? [] : [{ name, pid: Number(pid) }];
+      } catch {
+        return [];
+      }
+    });
+  }
+
   /** The gateway's process. */
   get gateway() {
     return JSON.parse(readFileSync(join(this.home, 'state/flock/gateway.pid'), 'utf8')).pid;
@@ -61,7 +78,7 @@ function agree(lender, borrower) {
 
 async function until(what, done) {
   for (let turn = 0; !done(); turn++) {
-    if (turn > 120) throw new Error(`waited in vain for ${what}`);
+    if (turn > 400) throw new Error(`waited in vain for ${what}`);
     await sleep(1000);
   }
 }
@@ -112,6 +129,29 @@ function once(pool, requirements, name) {
   return Number(readFileSync(out, 'utf8'));
 }
 
+/** CPU seconds that the daemons of these pools use for a job that leaves a file of RESULTS MB, each of them by its name. */
+function ofResults(pool, requirements, pools) {
+  const bytes = RESULTS * 1e6;
+  writeFileSync(join(dir, 'large.sh'), `#!/bin/sh\nhead -c ${bytes} /dev/urandom >large.${pool.name}\n`, {
+    mode: 0o755,
+  });
+  writeFileSync(
+    join(dir, 'large.sub'),
+    `executable = large.sh\ntransfer_output_files = large.${pool.name}\nrequirements = ${requirements}\nqueue\n`,
+  );
+  const of = () =>
+    new Map(pools.flatMap((one) => one.daemons().map(({ name, pid }) => [`${one.name} ${name} ${pid}`, cpu(pid)])));
+  const before = of();
+  const begun = performance.now();
+  pool.ok('submit', '--wait', 'large.sub');
+  const seconds = (performance.now() - begun) / 1000;
+  const used = [...of()].map(([name, now]) => [name, now - (before.get(name) ?? 0)]);
+  if (statSync(join(dir, `large.${pool.name}`)).size !== bytes) throw new Error('the results are not whole');
+  const all = used.reduce((sum, [, one]) => sum + one, 0);
+  for (const [name, one] of used) if (one > 0.05) console.log(`  ${name}: ${one.toFixed(2)} s`);
+  return `${all.toFixed(2)} s of CPU, ${seconds.toFixed(1)} s`;
+}
+
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
 const pools = [];
 try {
@@ -132,7 +172,13 @@ try {
     ratios.push(borrowed / local);
     console.log(`local ${local} ms, borrowed ${borrowed} ms`);
   }
-  console.log(`borrowed beside local: ${median(ratios).toFixed(3)} (median of ${PAIRS})`);
+  if (PAIRS > 0) console.log(`borrowed beside local: ${median(ratios).toFixed(3)} (median of ${PAIRS})`);
+
+  if (RESULTS > 0) {
+    console.log(`${RESULTS} MB of results, local: ${ofResults(first, 'FlockPool =?= undefined', [first])}`);
+    const there = ofResults(first, `FlockPool == "${second.name}"`, [first, second]);
+    console.log(`${RESULTS} MB of results, borrowed: ${there}`);
+  }
 
   await sleep(15_000);
   const pids = pools.map(({ gateway }) => gateway);

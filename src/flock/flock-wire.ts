@@ -11,6 +11,7 @@
  *                                  ←   prepared | refused(clause)
  *   commit(key, round)             →
  *                                  ←   started, suspended, resumed, chunk, ended | gone
+ *   ask direct                     ↔   answer: the worker has connected by itself, and is asked instead (direct-wire.ts)
  *   ask files, ask read            ↔   answer: the results
  *   forget(keys)                   →
  *
@@ -19,15 +20,16 @@
  */
 import * as z from 'zod';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../job/schema.ts';
+import { directHome, type ResultsAnswer, resultsAnswer, wantedBytes, wantedOutputs } from '../pool/wire/direct-wire.ts';
 import { reader } from '../pool/wire/read-message.ts';
 import { inline, message, runSpec, size } from '../pool/wire/wire.ts';
-import { ending, oddOutput, stream } from '../site/shapes.ts';
+import { ending, stream } from '../site/shapes.ts';
 import { amount, count, flag, maybe, moment, type Read, text } from '../util/schema.ts';
 
-export const FLOCK_VERSION = 1;
-
-/** The largest parts of a frame between gateways, in bytes: more means a broken or hostile partner. */
-export const FRAME_LIMITS = { json: 1 << 20, bytes: 2 << 20 } as const;
+/** Messages are checked strictly, so whatever an older gateway would refuse increments it, and is not sent to one. */
+export const FLOCK_VERSION = 2;
+/** The oldest that is spoken. It closes a link with any other version: whoever dials it has to greet it with its own. */
+export const OLDEST_FLOCK = 1;
 
 const short = text.max(200);
 const sentence = text.max(1000);
@@ -46,14 +48,6 @@ export const lentKind = z.strictObject({
 });
 export type LentKind = Read<typeof lentKind>;
 
-const outputFile = z.strictObject({
-  name: text.max(4096),
-  bytes: count,
-  executable: flag,
-  mode: maybe(count.max(0o777)),
-  sha256: maybe(z.string().regex(/^[0-9a-f]{64}$/)),
-});
-
 const question = <T extends string, S extends z.core.$ZodLooseShape>(what: T, shape: S) =>
   z.strictObject({ t: z.literal('ask'), id: count, what: z.literal(what), ...shape });
 
@@ -61,23 +55,17 @@ export const flockAsk = z.discriminatedUnion('what', [
   /** A piece of an input, from lender to borrower. */
   question('blob', { key, sha256: short, offset: count, bytes: count }),
   /** An ended attempt's results, from borrower to lender. */
-  question('files', { key, outputs: z.union([z.literal('new'), z.array(text.max(4096)).max(10_000)]) }),
-  /** Bytes of `stdout`, `stderr` or `work/NAME`. */
-  question('read', { key, path: text.max(4200), offset: count, bytes: count }),
+  question('files', { key, outputs: wantedOutputs }),
+  question('read', { key, ...wantedBytes }),
+  /**
+   * The worker that ran it is to bring them itself, to the address of the borrower's gateway that the lender's agreement has:
+   * `name` and `secret` let it connect there once. Since version 2. Answered when it is there.
+   */
+  question('direct', { key, name: directHome.shape.name, secret: directHome.shape.secret }),
 ]);
 export type FlockAsk = Read<typeof flockAsk>;
 
-const answer = z.discriminatedUnion('ok', [
-  message('answer', {
-    id: count,
-    ok: z.literal(true),
-    files: maybe(z.array(outputFile).max(10_000)),
-    missing: maybe(z.array(text.max(4096)).max(10_000)),
-    odd: maybe(z.array(oddOutput).max(10_000)),
-  }),
-  message('answer', { id: count, ok: z.literal(false), message: sentence }),
-]);
-export type FlockAnswer = Read<typeof answer>;
+export type FlockAnswer = ResultsAnswer;
 
 const flockMessage = z.discriminatedUnion('t', [
   message('hello', { version: count, agent: short, name: short }),
@@ -116,7 +104,7 @@ const flockMessage = z.discriminatedUnion('t', [
   message('unknown', { key, round }),
   message('chunk', { key, round, stream, offset: count }),
   flockAsk,
-  answer,
+  resultsAnswer,
   message('ping', { n: count }),
   message('pong', { n: count }),
 ]);

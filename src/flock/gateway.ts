@@ -2,11 +2,14 @@ import type { Duplex } from 'node:stream';
 import type { Agreement, Partner } from '../config/agreements.ts';
 import { asError } from '../errors.ts';
 import { blobsOf } from '../pool/wire/run-blobs.ts';
+import { BACKLOG } from '../pool/wire/direct-wire.ts';
 import { Journal } from '../pool/host/journal.ts';
 import type { Tokens } from '../pool/wire/tokens.ts';
+import { type Answerers, answerPartner } from './answering.ts';
 import { Borrower } from './borrower.ts';
 import { BORROWED_ENTRY, type BorrowedEntry, compactedBorrowed, recoverBorrowed } from './borrowed-journal.ts';
 import type { Refused } from './clauses.ts';
+import { DirectLending } from './direct-lending.ts';
 import { FlockMemory, type FlockPlaces, type FlockStatus } from './flock-state.ts';
 import type { FlockMessage } from './flock-wire.ts';
 import { ENDS, LEAVE_MS, Leaving } from './leaving.ts';
@@ -41,8 +44,8 @@ const SAVE_MS = 60_000;
 const LARGE = 16 << 20;
 /** Jobs taken and not started, in a row, for which a partner is benched. */
 const MOST_UNSTARTED = 3;
-/** Bytes that wait for a partner, beyond which followed streams are not sent. */
-const BACKLOG = 8 << 20;
+/** Workers that bring results themselves at once: the links with partners need places too. */
+const MOST_DIRECT = 128;
 /** A gateway: what we borrow from partners and lend to them, beside our central manager, for which they are a worker and a client. */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -55,6 +58,8 @@ export class Gateway {
   readonly #lending: LendingClient;
   readonly #leaving: Leaving;
   readonly #files: LentFiles;
+  readonly #direct: DirectLending;
+  readonly #answerers: Answerers;
   readonly #borrowedJournal: Journal<BorrowedEntry>;
   readonly #lentJournal: Journal<LentEntry>;
   readonly #timers: NodeJS.Timeout[];
@@ -128,6 +133,8 @@ export class Gateway {
       },
       lent,
     );
+    this.#direct = new DirectLending(() => this.#lender, this.#lending);
+    this.#answerers = { borrower: this.#borrower, lender: this.#lender, files: this.#files, direct: this.#direct, log };
     this.#leaving = new Leaving(this.#borrower, this.#lender, this.#memory);
     this.#rules = new LendingRules(
       () => this.#borrower,
@@ -163,9 +170,11 @@ export class Gateway {
       }
       if (partner) {
         // The key was changed: nobody who holds the old one is heard any more.
-        state.link.close('the key was revoked');
+        state.close('the key was revoked');
+        this.#direct.end(name);
         this.#partners.delete(name);
       } else {
+        if (state.leavingUntil === undefined) this.#direct.end(name);
         state.leavingUntil ??= performance.now() + LEAVE_MS;
         if (this.#leaving.isOver(state)) this.#part(state);
       }
@@ -192,6 +201,7 @@ export class Gateway {
           this.#borrower.lost(name);
           this.#shown.show(name);
         },
+        mayConnect: () => [...this.#partners.values()].reduce((sum, { direct }) => sum + direct.links, 0) < MOST_DIRECT,
         onConfirmed: (sentAt) => this.#memory.confirmed(name, (sinceBootMs() - sentAt) / 1000),
       });
       this.#partners.set(name, state);
@@ -201,8 +211,9 @@ export class Gateway {
     this.#lookSoon();
   }
 
-  #part({ name, link }: PartnerState): void {
-    link.close('the agreement is over');
+  #part(state: PartnerState): void {
+    const { name } = state;
+    state.close('the agreement is over');
     this.#partners.delete(name);
     this.#options.log('an agreement is over', { partner: name });
     this.#leaving.clear(this.#partners);
@@ -213,21 +224,26 @@ export class Gateway {
     for (const { partner, bench, leavingUntil } of this.#partners.values())
       if (partner.key.id === id && !bench.isShut && leavingUntil === undefined)
         return Buffer.from(partner.key.key, 'hex');
+    for (const { direct, bench, leavingUntil } of this.#partners.values()) {
+      const secret = bench.isShut || leavingUntil !== undefined ? undefined : direct.keyOf(id);
+      if (secret) return secret;
+    }
     return undefined;
   }
 
-  /** Somebody has connected who holds the key of this name. */
+  /** Somebody has connected who holds the key of this name: a gateway, or a worker that brings results. */
   welcome(id: string, stream: Duplex): void {
-    const state = [...this.#partners.values()].find(({ partner }) => partner.key.id === id);
+    const states = [...this.#partners.values()];
+    const state = states.find(({ partner }) => partner.key.id === id);
     if (state) state.link.accept(stream);
-    else stream.destroy();
+    else if (!states.some(({ direct }) => direct.welcome(id, stream))) stream.destroy();
   }
 
   close(): void {
     for (const timer of this.#timers) clearInterval(timer);
     this.#meter();
     this.#save();
-    for (const { link } of this.#partners.values()) link.close('the gateway ends');
+    for (const state of this.#partners.values()) state.close('the gateway ends');
     this.#shown.close();
     void this.#lending.close();
   }
@@ -262,29 +278,7 @@ export class Gateway {
       case 'chunk':
         return this.#borrower.hear(name, message, bytes);
       case 'ask':
-        state.answers
-          .make(() => this.#answer(state, message))
-          .catch((thrown: unknown) => this.#options.log('no answer', { message: asError(thrown).message }));
-        return;
-    }
-  }
-
-  async #answer(state: PartnerState, ask: Extract<FlockMessage, { t: 'ask' }>): Promise<void> {
-    const { id, key } = ask;
-    const { name, link } = state;
-    try {
-      if (ask.what === 'blob')
-        return void link.send({ t: 'answer', id, ok: true }, await this.#borrower.piece(name, ask));
-      if (this.#lender.get(key)?.partner !== name) throw new Error('there is no such job of yours');
-      if (ask.what === 'read')
-        return void link.send(
-          { t: 'answer', id, ok: true },
-          await this.#files.read(name, key, ask.path, ask.offset, ask.bytes),
-        );
-      const { files, missing, odd } = await this.#files.files(name, key, ask.outputs);
-      link.send({ t: 'answer', id, ok: true, files: [...files], missing: [...missing], odd: [...odd] });
-    } catch (thrown) {
-      link.send({ t: 'answer', id, ok: false, message: asError(thrown).message.slice(0, 500) });
+        return answerPartner(this.#answerers, state, message);
     }
   }
 
@@ -316,9 +310,11 @@ export class Gateway {
       this.#borrower.tick(name, state.link.silence);
       const silence = this.#memory.silence(name);
       this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
-      if (state.bench.isShut) state.link.cut('it is benched');
+      state.direct.tick((key) => this.#borrower.get(key)?.phase === 'ended');
+      if (state.bench.isShut) state.cut('it is benched');
     }
     this.#leaving.clear(this.#partners);
+    this.#direct.clear();
     for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();

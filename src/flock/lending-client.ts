@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { CentralManagerClient } from '../pool/central-manager-client.ts';
+import type { DirectHome } from '../pool/wire/direct-wire.ts';
 import type { AttemptRequest, PoolOwner } from '../pool/wire/client-wire.ts';
 import type { FetchOutcome, Report } from '../site/contract.ts';
 import type { LenderPorts } from './lender.ts';
@@ -91,6 +92,11 @@ export class LendingClient {
     }
     await this.#client.ask({ t: 'forget', keys: [...keys] }, 'done');
     done();
+  }
+
+  /** Has the worker of an ended attempt connect to a partner's gateway, or end that. Rejects if it cannot. */
+  async direct(key: AttemptKey, to: DirectHome | undefined): Promise<void> {
+    await this.#client.ask({ t: 'direct', key, ...(to && { to }) }, 'done');
   }
 
   /** Brings all results of an ended attempt into a directory. */

@@ -4,13 +4,14 @@ import { Channel } from '../pool/wire/frames.ts';
 import { Pings, redialMs } from '../pool/wire/pings.ts';
 import { sinceBootMs } from '../util/boot-clock.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
+import { FRAME_LIMITS, MOST_QUESTIONS } from '../pool/wire/direct-wire.ts';
 import {
   FLOCK_VERSION,
   type FlockAnswer,
   type FlockAsk,
   type FlockMessage,
-  FRAME_LIMITS,
   type Of,
+  OLDEST_FLOCK,
   readFlockMessage,
 } from './flock-wire.ts';
 import { Turns } from '../util/turns.ts';
@@ -49,9 +50,8 @@ const ANSWER_MS = 120_000;
 const RATE = { perSecond: 500, burst: 20_000 } as const;
 /** What a question counts: on a fast line, pieces of large files are asked for more often than anything else is said. */
 const QUESTION = 1 / 4;
-/** Questions of a partner that may wait for an answer at once, and ours: those that we gave up may wait there still. */
-export const MOST_ASKED = 256;
-const MOST_ASKING = 128;
+/** Our questions that wait for an answer at once: fewer than a partner may ask, as those that we gave up may wait there still. */
+const MOST_ASKING = MOST_QUESTIONS / 2;
 /** Bytes that wait to be read by the partner: with more, it does not read what it asks for. */
 const MOST_UNREAD = 64 << 20;
 
@@ -70,6 +70,10 @@ export class FlockLink {
   #lastAsked = 0;
   /** When the last byte came, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
+  /** The version that the next dial greets with: that of an older partner only after it has been seen. */
+  #offered = FLOCK_VERSION;
+  /** The version of the present link. */
+  version = OLDEST_FLOCK;
   /** Why it is down. */
   trouble = 'not connected yet';
 
@@ -101,7 +105,7 @@ export class FlockLink {
       (stream) => {
         this.#dialling = false;
         if (this.#ended || this.#channel) stream.destroy();
-        else this.accept(stream);
+        else this.#accept(stream, this.#offered);
       },
       (thrown: unknown) => {
         this.#dialling = false;
@@ -112,12 +116,21 @@ export class FlockLink {
 
   /** A stream that only a holder of the key can have opened. It replaces the one that was there. */
   accept(stream: Duplex): void {
+    this.#accept(stream, undefined);
+  }
+
+  /** `offered`: the version that we greet with, on a stream that we dialled; the other side answers the greeting. */
+  #accept(stream: Duplex, offered: number | undefined): void {
     if (this.#ended) return void stream.destroy();
     this.cut('a new link took its place');
     const channel = new Channel<FlockMessage, FlockMessage>(stream, readFlockMessage, FRAME_LIMITS);
     this.#channel = channel;
     const rate = new Rate(RATE.perSecond, RATE.burst);
     const late = setTimeout(() => channel.close('no greeting arrived'), HELLO_MS);
+    const greet = (version: number) => {
+      const { agent, name } = this.#options;
+      channel.send({ t: 'hello', version, agent, name });
+    };
     let greeted = false;
     channel.open(
       (message, bytes) => {
@@ -126,14 +139,12 @@ export class FlockLink {
         if (channel.backlog > MOST_UNREAD) throw this.#fault('it does not read what it asks for');
         if (!greeted) {
           if (message.t !== 'hello') throw this.#fault(`'${message.t}' before the greeting`);
-          if (message.version !== FLOCK_VERSION)
-            throw new GryphusError(
-              'protocol-error',
-              `its flock speaks version ${message.version}, ours ${FLOCK_VERSION}`,
-            );
+          const version = this.#versionWith(message.version, offered);
           this.#options.onHello(message.agent);
           greeted = true;
           clearTimeout(late);
+          if (offered === undefined) greet(version);
+          this.version = version;
           this.#rise(channel);
         } else this.#take(message, bytes);
       },
@@ -144,7 +155,19 @@ export class FlockLink {
         this.#down(message);
       },
     );
-    channel.send({ t: 'hello', version: FLOCK_VERSION, agent: this.#options.agent, name: this.#options.name });
+    if (offered !== undefined) greet(offered);
+  }
+
+  /** The version that both speak. Throws 'protocol-error' if there is none, or the link has to be made again for it. */
+  #versionWith(theirs: number, offered: number | undefined): number {
+    this.#offered = FLOCK_VERSION;
+    const version = Math.min(theirs, offered ?? FLOCK_VERSION);
+    // The first version did not answer a greeting with the version that both have, but closed the link.
+    const hangsUp = theirs === 1 && offered !== undefined && offered > 1;
+    if (hangsUp) this.#offered = theirs;
+    if (version >= OLDEST_FLOCK && !hangsUp) return version;
+    const ours = `${OLDEST_FLOCK} to ${FLOCK_VERSION}`;
+    throw new GryphusError('protocol-error', `its flock speaks version ${theirs}, ours ${ours}`);
   }
 
   send(message: FlockMessage, bytes?: Uint8Array): boolean {

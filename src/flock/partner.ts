@@ -5,10 +5,11 @@ import { Patience } from './patience.ts';
 import { Balance } from './balance.ts';
 import type { Refused } from './clauses.ts';
 import type { LentKind, Of } from './flock-wire.ts';
+import { DirectResults } from './direct-results.ts';
 import { FlockLink, type ForGateway } from './link.ts';
 import { LIST_AGAIN_MS, LIST_MS, plainKind } from './lists.ts';
 import { Bench, Rate } from './rate.ts';
-import { Answers } from './answers.ts';
+import { Answers } from '../pool/wire/answers.ts';
 import { sentence } from '../util/plain-text.ts';
 
 export interface PartnerOptions {
@@ -23,6 +24,8 @@ export interface PartnerOptions {
   readonly onUp: () => void;
   readonly onDown: () => void;
   readonly onConfirmed: (sentAt: number) => void;
+  /** Whether one more worker may bring results itself. */
+  readonly mayConnect: () => boolean;
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -43,6 +46,8 @@ export class PartnerState {
   readonly name: string;
   readonly link: FlockLink;
   readonly answers: Answers;
+  /** What our jobs left there. */
+  readonly direct: DirectResults;
   readonly bench = new Bench();
   readonly balance: Balance;
   readonly patience = new Patience();
@@ -94,6 +99,19 @@ export class PartnerState {
       onConfirmed: options.onConfirmed,
     });
     this.answers = new Answers(this.link);
+    this.direct = new DirectResults({ ...options, partner: this.name, link: this.link });
+  }
+
+  /** Ends its links: what comes after this is not heard. */
+  close(message: string): void {
+    this.link.close(message);
+    this.direct.close(message);
+  }
+
+  /** The same, until it may connect again. */
+  cut(message: string): void {
+    this.link.cut(message);
+    this.direct.close(message);
   }
 
   /** Whether it may ask for one more job; otherwise it is cut off. */

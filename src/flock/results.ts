@@ -1,7 +1,7 @@
 import { asError, GryphusError } from '../errors.ts';
 import type { FromCentralManager, FromWorker } from '../pool/wire/wire.ts';
 import type { Borrowed } from './borrowed-journal.ts';
-import type { FlockLink } from './link.ts';
+import type { ResultsSource } from './direct-results.ts';
 import type { PartnerState } from './partner.ts';
 
 type Ask = Extract<FromCentralManager, { t: 'ask' }>;
@@ -9,7 +9,7 @@ type Answer = Extract<FromWorker, { t: 'answer' }>;
 
 export interface ResultsOptions {
   readonly borrowed: Borrowed | undefined;
-  readonly state: Pick<PartnerState, 'name' | 'partner' | 'refused'> & { readonly link: Pick<FlockLink, 'ask'> };
+  readonly state: Pick<PartnerState, 'name' | 'partner' | 'refused'> & { readonly direct: ResultsSource };
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -22,7 +22,7 @@ export async function results(
   { borrowed, state, log }: ResultsOptions,
 ): Promise<{ readonly answer: Answer; readonly bytes?: Buffer }> {
   const { id } = ask;
-  const { name, link, partner } = state;
+  const { name, direct, partner } = state;
   if (!borrowed || borrowed.job.partner !== name) throw new Error(`the pool of ${name} does not have that job`);
   const { key } = borrowed.job;
   const { stdoutBytes = 0, stderrBytes = 0 } = borrowed.ending ?? {};
@@ -45,12 +45,12 @@ export async function results(
       files = [],
       missing = [],
       odd = [],
-    } = await link.ask({ what: 'files', key, outputs: outputsOf(ask.outputs) });
+    } = await direct.ask({ what: 'files', key, outputs: outputsOf(ask.outputs) });
     limit(files.reduce((sum, { bytes }) => sum + bytes, 0));
     return { answer: { t: 'answer', id, ok: true, files, missing, odd } };
   }
   if (ask.what !== 'read') throw new Error(`'${ask.what}' is not supported in another pool`);
-  const { bytes } = await link.ask({ what: 'read', key, path: ask.path, offset: ask.offset, bytes: ask.bytes });
+  const { bytes } = await direct.ask({ what: 'read', key, path: ask.path, offset: ask.offset, bytes: ask.bytes });
   return { answer: { t: 'answer', id, ok: true }, bytes };
 }
 

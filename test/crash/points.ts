@@ -48,6 +48,7 @@ type Unused =
   // test/flock.
   | `flock.${string}`
   | `flock-lender.${string}`
+  | `direct.${string}`
   // test/agent/backup.test.ts.
   | `restore.${string}`
   // test/agent/releases.test.ts.

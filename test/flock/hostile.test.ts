@@ -4,12 +4,13 @@ import { ClassAd, Matchmaker, parseExpr } from '../../src/classad/api.ts';
 import { AGREEMENT_KEYS, type Agreement } from '../../src/config/agreements.ts';
 import { presets } from '../../src/config/table.ts';
 import { goingRequirements } from '../../src/flock/clauses.ts';
-import { FRAME_LIMITS, type FlockMessage, type Of, readFlockMessage } from '../../src/flock/flock-wire.ts';
+import { type FlockMessage, type Of, readFlockMessage } from '../../src/flock/flock-wire.ts';
 import { incoming, isInside } from '../../src/flock/incoming.ts';
 import { outgoingAd, outgoingSpec } from '../../src/flock/outgoing.ts';
 import { Bench, Rate } from '../../src/flock/rate.ts';
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import { adFrom } from '../../src/pool/wire/ads.ts';
+import { FRAME_LIMITS } from '../../src/pool/wire/direct-wire.ts';
 import { FrameReader } from '../../src/pool/wire/frames.ts';
 import { JUST_TRUE } from '../pool/just-true.ts';
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { AGREEMENT_KEYS, type Agreement } from '../../src/config/agreements.ts';
 import { presets } from '../../src/config/table.ts';
-import { Answers } from '../../src/flock/answers.ts';
+import { Answers } from '../../src/pool/wire/answers.ts';
 import { Borrower } from '../../src/flock/borrower.ts';
 import { recoverBorrowed } from '../../src/flock/borrowed-journal.ts';
 import type { FlockMessage } from '../../src/flock/flock-wire.ts';

@@ -32,7 +32,7 @@ function ended(stdoutBytes: number, fileBytes: number) {
       name: 'p',
       partner: { agreement, key: { id: 'abcdefgh', key: 'ab'.repeat(32) } },
       refused: (by, { clause }) => void refused.push(`${by} ${clause}`),
-      link: {
+      direct: {
         ask: async (question) => {
           asked.push(question.what);
           const files = [{ name: 'out', bytes: fileBytes, executable: false }];

@@ -18,6 +18,7 @@ import type { FromWorker } from '../wire/wire.ts';
 import type { CentralManager } from './central-manager.ts';
 import type { CentralManagerWorkers } from './worker-connections.ts';
 import type { CentralManagerShells } from './central-manager-shells.ts';
+import { askDirect } from './direct-results.ts';
 import { Fetching } from './fetching.ts';
 import { HomeRequests } from './home-requests.ts';
 import { Channel } from '../wire/frames.ts';
@@ -227,6 +228,9 @@ export class CentralManagerClients {
         return centralManager.want(message);
       case 'fetch':
         return channel.send({ t: 'fetched', id: message.id, outcome: await this.#fetching.fetch(message.request) });
+      case 'direct':
+        await askDirect(centralManager, this.#workers, client ?? '', message);
+        return done(message.id)([[message.key, { ok: true }]]);
       case 'base':
         this.#bases.set(message.base, message);
         return centralManager.base(message.base, message.spec);

@@ -119,6 +119,8 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     HasSelfCheckpointTransfers: 'true',
     // Files of running jobs come while they grow (`stream_results`).
     HasStreamResults: 'true',
+    // Results of a partner's job go to its gateway without ours, if that can be dialled.
+    HasDirectResults: 'true',
     HasReconnect: 'true',
     START: 'true',
     Rank: '0.0',

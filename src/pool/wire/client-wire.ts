@@ -8,6 +8,7 @@ import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../../j
 import { homeRequest } from '../../site/chirp.ts';
 import { capacity, ending, fetchOutcome, fetchRequest, inputFile, outcome, report, stream } from '../../site/shapes.ts';
 import { amount, count, count as id, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
+import { directHome } from './direct-wire.ts';
 import { reader } from './read-message.ts';
 import {
   derivedSpec,
@@ -160,6 +161,8 @@ const fromClient = z.discriminatedUnion('t', [
   want,
   message('fetch', { id, request: fetchRequest }),
   message('forget', { id, keys }),
+  /** The worker that ran it brings its results to a partner's gateway itself (`to`), or no more. */
+  message('direct', { id, key, to: maybe(directHome) }),
   message('capacity', { id }),
   /** What a map's tasks have in common. */
   message('base', { base: text, spec: runSpec, ad, size, owner: text, lease: amount }),

@@ -27,6 +27,7 @@ import {
   wantedPiece,
 } from '../../site/shapes.ts';
 import { amount, amounts, count, flag, maybe, moment, type Read, text, texts } from '../../util/schema.ts';
+import { directHome } from './direct-wire.ts';
 import { reader } from './read-message.ts';
 
 /**
@@ -137,6 +138,11 @@ const ask = z.discriminatedUnion('what', [
   question('files', { key, outputs: z.union([z.literal('new'), texts]), patterns: maybe(texts), digests: flag }),
   /** Bytes of `stdout`, `stderr` or `work/NAME`. */
   question('read', { key, path: text, offset: count, bytes: count }),
+  /**
+   * Brings a partner's results to its gateway itself: answered when it has connected there. Without `to`, a connection that it has
+   * ends. Only of a worker with HasDirectResults.
+   */
+  question('direct', { key, to: maybe(directHome) }),
   /** The usage of running attempts. */
   question('usage', { keys }),
   /** Asks for a proxy, from worker to central manager: the answer (PEM) to a certificate request. */

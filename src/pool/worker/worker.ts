@@ -13,6 +13,7 @@ import { Accounts } from './accounts.ts';
 import { CHIRP_ERROR } from '../../site/chirp.ts';
 import { ChirpProxies } from './chirp/chirp-proxies.ts';
 import { Containers } from './containers.ts';
+import { WorkerDirectResults } from './direct-results.ts';
 import { ExecuteDir } from './execute-dir.ts';
 import { JobUsers } from './job-users.ts';
 import type { CheckpointEngines } from './engines/engines.ts';
@@ -161,10 +162,13 @@ export async function runWorker(
       ad: () => ({ ...machine.ad, ...containers.ad(), ...accounts.ad(), ...changes() }),
       held: () => startd.held(),
       take: (message, bytes) => {
-        if (message.t === 'ask') void answer(startd, message, say);
+        if (message.t === 'ask') void answer(startd, direct, message, say);
         else if (message.t === 'shell-out' || message.t === 'shell-over') remote?.hear(message, bytes);
         else if ('shell' in message) shells.take(message, bytes);
-        else startd.take(message);
+        else {
+          startd.take(message);
+          if (message.t === 'forget') for (const key of message.keys) direct.end(key, 'it is over');
+        }
       },
       onUp: (site) => {
         options.log(`connected to the agent, as a worker of ${site}`);
@@ -184,6 +188,7 @@ export async function runWorker(
       say,
       backlog: () => link.backlog,
     });
+    const direct = new WorkerDirectResults((key) => startd.find(key));
     const changes = () => ({ ...changingAd(now(), config.endsAt), ...owner.ad(), ...startd.space.ad() });
     const tell = () => say({ t: 'ad', ad: changes() });
     const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
@@ -245,6 +250,7 @@ export async function runWorker(
       process.off('SIGTERM', stop);
       process.off('SIGINT', stop);
       shells.close();
+      direct.close();
       owner.close();
       startd.close();
       containers.close();
@@ -300,6 +306,7 @@ function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Pro
 
 async function answer(
   startd: Startd,
+  direct: WorkerDirectResults,
   ask: WireAsk,
   say: (message: FromWorker, bytes?: Uint8Array) => void,
 ): Promise<void> {
@@ -310,6 +317,11 @@ async function answer(
   const run = startd.find(ask.key);
   const dir = run?.dir;
   try {
+    if (ask.what === 'direct') {
+      if (ask.to) await direct.open(ask.key, ask.to);
+      else direct.end(ask.key, 'the agreement is over');
+      return say({ t: 'answer', id: ask.id, ok: true });
+    }
     if (!dir) throw new Error(`there are no files of ${ask.key} here`);
     if (ask.what === 'read')
       return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));

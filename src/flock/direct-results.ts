@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import type { Duplex } from 'node:stream';
+import { asError } from '../errors.ts';
+import type { AttemptKey } from '../job/ids.ts';
+import { crashPoint } from '../util/crash-point.ts';
+import { type Deferred, deferred } from '../util/deferred.ts';
+import { type Answered, DirectLink } from './direct-link.ts';
+import type { FlockAsk } from './flock-wire.ts';
+import type { FlockLink } from './link.ts';
+
+type Asked = Extract<FlockAsk, { what: 'files' | 'read' }>;
+type Question = Asked extends infer A ? (A extends Asked ? Omit<A, 't' | 'id'> : never) : never;
+
+/** Who can say what an ended attempt left. */
+export interface ResultsSource {
+  ask(question: Question): Promise<Answered>;
+}
+
+export interface DirectResultsOptions {
+  readonly partner: string;
+  /** By the gateways. */
+  readonly link: Pick<FlockLink, 'ask' | 'up' | 'version'>;
+  /** Whether this process may have one more connection. */
+  readonly mayConnect: () => boolean;
+  readonly log: (message: string, facts?: object) => void;
+}
+
+/** A partner of this version lets its workers dial. */
+const VERSION = 2;
+/** How long a worker has to connect, in milliseconds. */
+const COME_MS = 15_000;
+/** Connections from workers of one partner at once. */
+const MOST_LINKS = 32;
+/** How often the worker of one attempt connects. */
+const MOST_DIALS = 3;
+
+/** How the results of one attempt come. */
+interface Way {
+  /** How often its worker was asked to connect. */
+  dials: number;
+  link: Promise<DirectLink | undefined>;
+  /** The latest list that was wanted: before a piece comes by the gateways, the same is listed there. */
+  outputs?: Extract<Question, { what: 'files' }>['outputs'];
+  listed?: Promise<unknown>;
+  /** What a worker that connects has to show, once. */
+  awaited?: { readonly name: string; readonly secret: Buffer; readonly come: Deferred<DirectLink> };
+  open?: DirectLink;
+}
+
+/**
+ * The results of our jobs at a partner: from the worker itself, if it can connect to us, and otherwise, or when that
+ * fails, by the gateways.
+ */
+export class DirectResults implements ResultsSource {
+  readonly #options: DirectResultsOptions;
+  readonly #ways = new Map<AttemptKey, Way>();
+
+  constructor(options: DirectResultsOptions) {
+    this.#options = options;
+  }
+
+  /** Connections that are open, or awaited. */
+  get links(): number {
+    return [...this.#ways.values()].filter(({ open, awaited }) => awaited || open?.isOver === false).length;
+  }
+
+  /** Rejects as FlockLink.ask does. */
+  async ask(question: Question): Promise<Answered> {
+    const way = this.#way(question.key);
+    if (question.what === 'files') way.outputs = question.outputs;
+    const link = await way.link;
+    if (!link) return this.#byGateways(way, question);
+    try {
+      const { key: _key, what, ...asked } = question;
+      // A cast because TypeScript does not pair the rest with its word.
+      return await link.ask({ t: what, ...asked } as Parameters<DirectLink['ask']>[0]);
+    } catch (thrown) {
+      this.#failed(question.key, way, asError(thrown).message);
+      return this.#byGateways(way, question);
+    }
+  }
+
+  /** The secret of a worker that connects by this name. */
+  keyOf(name: string): Buffer | undefined {
+    return this.#awaited(name)?.awaited?.secret;
+  }
+
+  /** A worker has connected. False if it was not awaited by this name. */
+  welcome(name: string, stream: Duplex): boolean {
+    const way = this.#awaited(name);
+    if (!way?.awaited) return false;
+    const { come } = way.awaited;
+    // Whoever learns the secret from now on gains nothing by it.
+    delete way.awaited;
+    way.open = new DirectLink(stream);
+    come.resolve(way.open);
+    crashPoint('direct.up');
+    return true;
+  }
+
+  /** Called about once a second. `isWanted`: whether we still want an attempt's results. */
+  tick(isWanted: (key: AttemptKey) => boolean): void {
+    for (const [key, { open }] of this.#ways) {
+      if (isWanted(key)) open?.tick();
+      else this.#end(key, 'its results are not wanted any more');
+    }
+  }
+
+  close(message: string): void {
+    for (const key of this.#ways.keys()) this.#end(key, message);
+  }
+
+  #end(key: AttemptKey, message: string): void {
+    const way = this.#ways.get(key);
+    this.#ways.delete(key);
+    way?.awaited?.come.reject(new Error(message));
+    way?.open?.close(message);
+  }
+
+  #awaited(name: string): Way | undefined {
+    return [...this.#ways.values()].find(({ awaited }) => awaited?.name === name);
+  }
+
+  #way(key: AttemptKey): Way {
+    const way = this.#ways.get(key) ?? { link: Promise.resolve(undefined), dials: 0 };
+    this.#ways.set(key, way);
+    const { link, mayConnect } = this.#options;
+    // A link that ended because nothing was asked is made again.
+    const isMissing = way.dials === 0 || way.open?.isOver === true;
+    if (!isMissing || !link.up || link.version < VERSION) return way;
+    delete way.open;
+    way.dials += 1;
+    const may = way.dials <= MOST_DIALS && this.links < MOST_LINKS && mayConnect();
+    way.link = may ? this.#come(key, way) : Promise.resolve(undefined);
+    return way;
+  }
+
+  /** Has the worker connect; `undefined` if it cannot. */
+  async #come(key: AttemptKey, way: Way): Promise<DirectLink | undefined> {
+    const { link, log, partner } = this.#options;
+    const secret = randomBytes(32);
+    const name = `direct.${randomBytes(12).toString('base64url')}`;
+    const come = deferred<DirectLink>();
+    way.awaited = { name, secret, come };
+    crashPoint('direct.asked');
+    const late = setTimeout(() => come.reject(new Error('it did not come')), COME_MS);
+    link
+      .ask({ what: 'direct', key, name, secret: secret.toString('hex') })
+      .catch((thrown: unknown) => come.reject(asError(thrown)));
+    try {
+      const open = await come.promise;
+      log('results of a job come from the worker itself', { partner, key });
+      return open;
+    } catch (thrown) {
+      log('results of a job come by the gateways', { partner, key, message: asError(thrown).message });
+      return undefined;
+    } finally {
+      clearTimeout(late);
+      delete way.awaited;
+    }
+  }
+
+  #failed(key: AttemptKey, way: Way, message: string): void {
+    if (!way.open) return;
+    this.#options.log('the results of a job go on by the gateways', { partner: this.#options.partner, key, message });
+    way.open.close(message);
+    delete way.open;
+    way.link = Promise.resolve(undefined);
+  }
+
+  async #byGateways(way: Way, question: Question): Promise<Answered> {
+    const { link } = this.#options;
+    const { outputs } = way;
+    if (question.what === 'files') {
+      const listing = link.ask(question);
+      way.listed = listing;
+      return listing;
+    }
+    if (outputs !== undefined) {
+      way.listed ??= link.ask({ what: 'files', key: question.key, outputs });
+      try {
+        await way.listed;
+      } catch (thrown) {
+        delete way.listed;
+        throw thrown;
+      }
+    }
+    return link.ask(question);
+  }
+}
