@@ -1,8 +1,10 @@
+import type { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { FlockMessage } from '../../src/flock/flock-wire.ts';
 import { FlockLink } from '../../src/flock/link.ts';
 import { encodeFrame, FrameReader } from '../../src/pool/wire/frames.ts';
+import { until } from '../agent/agent.ts';
 import { pair } from '../pool/wire-pair.ts';
 
 describe('a link', () => {
@@ -117,6 +119,80 @@ describe('a link', () => {
     await Promise.all(all);
     made.close('over');
     expect(Math.max(...counts)).toBe(128);
+  });
+
+  /** A link that dials; each dial hands the other end out, where `greeting` is said at once if it is there. */
+  function dialling(greeting?: object) {
+    const versions: unknown[] = [];
+    const ends: Duplex[] = [];
+    const made = new FlockLink({
+      agent: 'me',
+      name: 'p',
+      dial: async () => {
+        const [here, there] = pair();
+        ends.push(there);
+        const say = (message: object) => {
+          for (const part of encodeFrame(message as FlockMessage)) there.write(part);
+        };
+        const reader = new FrameReader((message) => {
+          if (message.t !== 'hello' || !('version' in message)) return;
+          versions.push(message.version);
+          // The first version closes the link if it is not greeted with its own.
+          if (greeting && message.version !== 1) there.end();
+          if (!greeting) say({ t: 'hello', version: message.version, agent: 'a', name: 'n' });
+        });
+        there.on('data', (data: Buffer) => reader.push(data));
+        if (greeting) say(greeting);
+        return here;
+      },
+      onHello: () => undefined,
+      onUp: () => undefined,
+      onDown: () => undefined,
+      take: () => undefined,
+      onFault: () => undefined,
+      onConfirmed: () => undefined,
+    });
+    made.open();
+    return { made, versions, ends };
+  }
+
+  it('speaks the newest version that both speak, whoever has dialled', async () => {
+    const { made, versions } = dialling();
+    await until('the link', () => made.up || undefined);
+    expect([made.version, versions]).toEqual([2, [2]]);
+    made.close('over');
+    for (const [theirs, both] of [
+      [1, 1],
+      [2, 2],
+      [9, 2],
+    ]) {
+      const dialled = link(() => undefined);
+      dialled.say({ t: 'hello', version: theirs, agent: 'a', name: 'n' });
+      await turn();
+      expect([dialled.made.up, dialled.made.version]).toEqual([true, both]);
+      dialled.made.close('over');
+    }
+  });
+
+  it('dials a partner of the first version again with that one, and the next time with its own', async () => {
+    const { made, versions, ends } = dialling({ t: 'hello', version: 1, agent: 'a', name: 'n' });
+    await until('the link', () => made.up || undefined);
+    expect([made.version, versions]).toEqual([1, [2, 1]]);
+    ends.at(-1)?.destroy();
+    ends.at(-1)?.push(null);
+    made.cut('the test cuts it');
+    made.open();
+    await until('the next greeting', () => versions.length > 2 || undefined);
+    expect(versions[2]).toBe(2);
+    made.close('over');
+  });
+
+  it('is not made with a partner of no version', async () => {
+    const { made, say, closed } = link(() => undefined);
+    say({ t: 'hello', version: 0, agent: 'a', name: 'n' });
+    await closed;
+    expect([made.up, made.trouble]).toEqual([false, 'its flock speaks version 0, ours 1 to 2']);
+    made.close('over');
   });
 
   it('is cut when another agent has the key', async () => {

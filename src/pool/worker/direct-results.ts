@@ -25,16 +25,18 @@ const REST_MS = 600_000;
 /** A link by which nothing was asked for so long is closed, in milliseconds. */
 const IDLE_MS = 120_000;
 
+/** What is needed of an attempt. */
+export type LeftRun = Pick<Run, 'phase' | 'names'> & { readonly dir: Pick<Run['dir'], 'work' | 'uid' | 'stream'> };
 type Link = Channel<DirectQuestion, ResultsAnswer>;
 
 /** Brings the results of partners' jobs to the partners' gateways, by connections of the worker's own. */
 export class WorkerDirectResults {
-  readonly #find: (key: AttemptKey) => Run | undefined;
+  readonly #find: (key: AttemptKey) => LeftRun | undefined;
   readonly #links = new Map<AttemptKey, { channel?: Link }>();
   /** Gateways that could not be reached, and until when they are left alone, by the monotonic clock in milliseconds. */
   readonly #resting = new Map<string, number>();
 
-  constructor(find: (key: AttemptKey) => Run | undefined) {
+  constructor(find: (key: AttemptKey) => LeftRun | undefined) {
     this.#find = find;
   }
 
@@ -104,7 +106,7 @@ export class WorkerDirectResults {
     for (const key of this.#links.keys()) this.end(key, 'the worker ends');
   }
 
-  #ended(key: AttemptKey): Run | undefined {
+  #ended(key: AttemptKey): LeftRun | undefined {
     const run = this.#find(key);
     // Only jobs of strangers have accounts by which their files are told from others.
     return run?.phase === 'ended' && run.dir.uid !== undefined ? run : undefined;

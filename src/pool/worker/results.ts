@@ -23,8 +23,11 @@ import type { AttemptPlace } from './attempt-place.ts';
 import { WatchedFiles } from './watched-files.ts';
 import type { OutputFile } from '../wire/wire.ts';
 
+/** Where an attempt's results are. */
+type ResultsPlace = Pick<AttemptPlace, 'work' | 'uid' | 'stream'>;
+
 /** The files at the top of the sandbox that were not there at the start, which is HTCondor's default. */
-export function newFiles(dir: AttemptPlace, names: readonly string[]): OutputFile[] {
+export function newFiles(dir: ResultsPlace, names: readonly string[]): OutputFile[] {
   const { work } = dir;
   const before = new Set([...names, ...RESERVED]);
   return entriesOf(work).flatMap((name) => {
@@ -36,7 +39,7 @@ export function newFiles(dir: AttemptPlace, names: readonly string[]): OutputFil
 
 /** Further files that match patterns. Nothing that a link leads to. */
 export function matchingFiles(
-  dir: AttemptPlace,
+  dir: ResultsPlace,
   patterns: readonly string[] = [],
   others: readonly OutputFile[] = [],
 ): OutputFile[] {
@@ -58,7 +61,7 @@ export interface NamedResult {
 }
 
 /** Files and directories by name; a directory stands for the files in it. */
-export function namedFiles(dir: AttemptPlace, names: readonly string[]): NamedResult {
+export function namedFiles(dir: ResultsPlace, names: readonly string[]): NamedResult {
   const { work } = dir;
   const found: NamedResult = { files: [], missing: [], odd: [] };
   for (const name of names) {
@@ -73,7 +76,7 @@ export function namedFiles(dir: AttemptPlace, names: readonly string[]): NamedRe
 }
 
 /** Ignores sockets left in a directory, as HTCondor does, and dangling symbolic links. */
-function walk(dir: AttemptPlace, name: string, above: readonly string[], found: NamedResult): void {
+function walk(dir: ResultsPlace, name: string, above: readonly string[], found: NamedResult): void {
   const path = placeOf(dir.work, name);
   const there = statSync(path, { throwIfNoEntry: false });
   if (!there || there.isSocket() || (there.isFile() && isForeign(dir, path, there))) return;
@@ -89,14 +92,14 @@ function walk(dir: AttemptPlace, name: string, above: readonly string[], found: 
  * Whether a file is not the job's to show: a worker of root can read what the job's account cannot, so what the job's
  * links lead to has to belong to that account.
  */
-function isForeign({ work, uid }: AttemptPlace, path: Path, { uid: owner, nlink }: Stats): boolean {
+function isForeign({ work, uid }: ResultsPlace, path: Path, { uid: owner, nlink }: Stats): boolean {
   if (uid === undefined || owner === uid) return false;
   const real = realpathSync(path, 'latin1');
   return nlink > 1 || !real.startsWith(realpathSync(work, 'latin1') + sep);
 }
 
 /** Opens a result. Rejects if it is not the job's: it may have been replaced since it was listed. */
-async function openResult(dir: AttemptPlace, path: Path): Promise<FileHandle> {
+async function openResult(dir: ResultsPlace, path: Path): Promise<FileHandle> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   const ours = dir.uid === undefined || !isForeign(dir, `/proc/self/fd/${file.fd}`, await file.stat());
   if (ours) return file;
@@ -134,7 +137,7 @@ const SMALL = 64 << 10;
 /** Files between two turns of other work of this process. */
 const TURN = 100;
 
-export async function withDigests(dir: AttemptPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
+export async function withDigests(dir: ResultsPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
   const all: OutputFile[] = [];
   for (const [i, file] of files.entries()) {
     const path = placeOf(dir.work, file.name);
@@ -145,7 +148,7 @@ export async function withDigests(dir: AttemptPlace, files: readonly OutputFile[
   return all;
 }
 
-async function digestOf(dir: AttemptPlace, path: Path): Promise<string> {
+async function digestOf(dir: ResultsPlace, path: Path): Promise<string> {
   const hash = createHash('sha256');
   const opened = await openResult(dir, path);
   await pipeline(opened.createReadStream({ highWaterMark: 1 << 20 }), hash);
@@ -153,7 +156,7 @@ async function digestOf(dir: AttemptPlace, path: Path): Promise<string> {
 }
 
 /** Of what a file now has up to `bytes`; one that has grown will not be what was announced. */
-function digestNow(dir: AttemptPlace, path: Path, bytes: number): string {
+function digestNow(dir: ResultsPlace, path: Path, bytes: number): string {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     if (dir.uid !== undefined && isForeign(dir, `/proc/self/fd/${fd}`, fstatSync(fd))) throw notTheJobs(path);
@@ -170,7 +173,7 @@ function digestNow(dir: AttemptPlace, path: Path, bytes: number): string {
  * Bytes of `stdout`, `stderr` or `work/NAME`; fewer than requested at the end of the file. Rejects if there is no such
  * file.
  */
-export async function readPiece(dir: AttemptPlace, path: string, offset: number, bytes: number): Promise<Buffer> {
+export async function readPiece(dir: ResultsPlace, path: string, offset: number, bytes: number): Promise<Buffer> {
   const name = path.startsWith('work/')
     ? inside(dir.work, path.slice(5))
     : STREAMS.has(path) && dir.stream(path as 'stdout' | 'stderr');

@@ -1,0 +1,123 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DirectResults } from '../../src/flock/direct-results.ts';
+import type { FlockAsk } from '../../src/flock/flock-wire.ts';
+import type { AttemptKey } from '../../src/job/ids.ts';
+import type { DirectHome } from '../../src/pool/wire/direct-wire.ts';
+import { type LeftRun, WorkerDirectResults } from '../../src/pool/worker/direct-results.ts';
+import { openPortWay, type PortWay } from '../../src/reverse-connection/port-way.ts';
+import { relay } from '../../src/reverse-connection/relay.ts';
+import { reach } from '../../src/reverse-connection/reach.ts';
+
+type Question = FlockAsk extends infer A ? (A extends FlockAsk ? Omit<A, 't' | 'id'> : never) : never;
+
+export const KEY: AttemptKey = 'ours.1.0.1';
+export const OTHER: AttemptKey = 'ours.2.0.1';
+
+/** A worker with the results of two attempts, and the gateway of the partner that they belong to, with its port. */
+export class DirectEnds {
+  readonly dir = mkdtempSync(join(tmpdir(), 'direct-'));
+  readonly runs = new Map<AttemptKey, LeftRun>();
+  readonly worker = new WorkerDirectResults((key) => this.runs.get(key));
+  /** What was asked by the gateways, and what was logged. */
+  readonly byGateways: string[] = [];
+  readonly logged: string[] = [];
+  readonly turnedAway: string[] = [];
+  /** Where the worker was told to connect, latest last. */
+  readonly told: DirectHome[] = [];
+  version = 2;
+  /** How the worker is told; replaced by tests of what can go wrong. */
+  tell: (key: AttemptKey, to: DirectHome) => Promise<void> = (key, to) => this.worker.open(key, to);
+  readonly results: DirectResults;
+  port!: PortWay;
+  #line!: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Bytes after which the line is cut. */
+  cutAfter = Number.POSITIVE_INFINITY;
+
+  constructor() {
+    for (const key of [KEY, OTHER]) {
+      const work = join(this.dir, key, 'work');
+      mkdirSync(work, { recursive: true });
+      writeFileSync(join(this.dir, key, 'stdout'), `output of ${key}`);
+      writeFileSync(join(work, 'out'), `result of ${key}`);
+      const stream = (name: string) => join(this.dir, key, name);
+      this.runs.set(key, { phase: 'ended', names: [], dir: { work, uid: process.getuid?.() ?? 0, stream } });
+    }
+    const ends = this;
+    this.results = new DirectResults({
+      partner: 'p',
+      link: {
+        up: true,
+        get version() {
+          return ends.version;
+        },
+        ask: (question) => this.#asked(question),
+      },
+      mayConnect: () => true,
+      log: (message, facts) => void this.logged.push(`${message} ${JSON.stringify(facts)}`),
+    });
+  }
+
+  /** Opens the gateway's port, and before it the line by which the worker comes. */
+  async open(): Promise<this> {
+    this.port = await openPortWay({
+      host: '127.0.0.1',
+      port: 0,
+      descriptors: 1024,
+      keyOf: (name) => this.results.keyOf(name),
+      welcome: ({ worker, link }) => {
+        if (!this.results.welcome(worker, link)) link.destroy();
+      },
+      onTurnedAway: (message) => void this.turnedAway.push(message),
+    });
+    this.#line = createServer((socket) => void this.#pass(socket));
+    await new Promise<void>((resolve) => this.#line.listen(0, '127.0.0.1', resolve));
+    return this;
+  }
+
+  async #pass(socket: Socket): Promise<void> {
+    this.#sockets.add(socket);
+    const onward = await reach({ host: '127.0.0.1', port: this.port.port }, 5000);
+    relay(socket, onward);
+    let passed = 0;
+    socket.on('data', ({ length }) => {
+      passed += length;
+      if (passed > this.cutAfter) socket.destroy();
+    });
+  }
+
+  get linePort(): number {
+    const address = this.#line.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** Ends the connection that is there. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.worker.close();
+    this.results.close('the test ends');
+    this.port.close();
+    this.#line.close();
+    this.cut();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  async #asked(question: Question) {
+    if (question.what === 'direct') {
+      const { key, name, secret } = question;
+      const to = { host: '127.0.0.1', port: this.linePort, name, secret };
+      this.told.push(to);
+      await this.tell(key, to);
+      return { t: 'answer' as const, id: 1, ok: true as const, bytes: Buffer.alloc(0) };
+    }
+    this.byGateways.push(question.what);
+    const files = [{ name: 'by-gateways', bytes: 3, executable: false }];
+    return { t: 'answer' as const, id: 1, ok: true as const, files, bytes: Buffer.from('gat') };
+  }
+}
