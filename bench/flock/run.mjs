@@ -30,6 +30,8 @@ class Pool {
     this.home = join(dir, name);
     mkdirSync(this.home, { mode: 0o700 });
     this.ok('config', 'pool.cpus', '1');
+    // Not that of other agents on this machine, which tidy it.
+    this.ok('config', 'pool.execute', join(dir, `${name}-execute`));
     this.ok('config', 'flock.listen', `127.0.0.1:${port}`);
   }
 
@@ -53,9 +55,8 @@ class Pool {
     return readdirSync('/proc').flatMap((pid) => {
       try {
         if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`GRYPHUS_HOME=${this.home}`)) return [];
-        const name = /([a-z-]+)(-main|\/main|-worker)?\.(js|ts)/.exec(
-          readFileSync(`/proc/${pid}/cmdline`, 'utf8'),
-        )?.[0];
+        const line = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        const name = /worker\.mjs|[a-z-]+(\/main)?\.(js|ts)(?!on)/.exec(line)?.[0];
         return name === undefined ? [] : [{ name, pid: Number(pid) }];
       } catch {
         return [];
@@ -78,7 +79,7 @@ function agree(lender, borrower) {
 
 async function until(what, done) {
   for (let turn = 0; !done(); turn++) {
-    if (turn > 400) throw new Error(`waited in vain for ${what}`);
+    if (turn > 120) throw new Error(`waited in vain for ${what}`);
     await sleep(1000);
   }
 }
