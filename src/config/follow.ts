@@ -1,11 +1,9 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { asError, type GryphusError } from '../errors.ts';
+import { eachSecond } from '../util/each-second.ts';
 import type { Paths } from './paths.ts';
 import { loadSettings, SETTINGS, type Settings } from './settings.ts';
 import { loadSite, LOCAL_SITE, siteFile, type SiteRecord, Sites, withBuiltIn } from './sites.ts';
-
-/** How long a change of a file may go unnoticed, in milliseconds. */
-const LOOK_MS = 1000;
 
 export interface FollowedSettings {
   /** Always current: keep this object and read each setting only when it is used. */
@@ -31,7 +29,7 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
       Object.keys(SETTINGS).map((key) => [key, { enumerable: true, get: () => current[key as keyof Settings] }]),
     ),
   ) as Settings;
-  let timer: NodeJS.Timeout | undefined;
+  let end: (() => void) | undefined;
   const look = (listener: Parameters<FollowedSettings['follow']>[0]) => {
     const now = signatureOf(paths.configFile);
     if (now === signature) return;
@@ -48,9 +46,9 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
   return {
     settings: live,
     follow: (listener) => {
-      timer ??= setInterval(() => look(listener), LOOK_MS).unref();
+      end ??= eachSecond(() => look(listener));
     },
-    close: () => clearInterval(timer),
+    close: () => end?.(),
   };
 }
 

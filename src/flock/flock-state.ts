@@ -145,12 +145,15 @@ export class FlockMemory {
     this.#writtenAt.set(name, now);
   }
 
-  /** Seconds since then, through any number of processes; for ever if the machine was started since. */
-  silence(name: string): number {
+  /**
+   * Seconds since then, through any number of processes; for ever if the machine was started since. `now`: what `uptime` says, once for
+   * all that are asked about.
+   */
+  silence(name: string, now = uptime()): number {
     if (!this.#heard.has(name)) this.#heard.set(name, readAs(HEARD, this.#file(name, 'heard')));
     const known = this.#heard.get(name);
     if (!known) return 0;
-    return known.boot === bootId() ? Math.max(0, uptime() - known.uptime) : Number.POSITIVE_INFINITY;
+    return known.boot === bootId() ? Math.max(0, now - known.uptime) : Number.POSITIVE_INFINITY;
   }
 
   forget(name: string): void {
@@ -175,6 +178,6 @@ function readAs<S extends z.ZodType>(schema: S, file: string): z.infer<S> | unde
 }
 
 /** Seconds that no setting of the clock changes, the same for all processes. */
-function uptime(): number {
+export function uptime(): number {
   return sinceBootMs() / 1000;
 }

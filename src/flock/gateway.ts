@@ -10,7 +10,7 @@ import { Borrower } from './borrower.ts';
 import { BORROWED_ENTRY, type BorrowedEntry, compactedBorrowed, recoverBorrowed } from './borrowed-journal.ts';
 import type { Refused } from './clauses.ts';
 import { DirectLending } from './direct-lending.ts';
-import { FlockMemory, type FlockPlaces, type FlockStatus } from './flock-state.ts';
+import { FlockMemory, type FlockPlaces, type FlockStatus, uptime } from './flock-state.ts';
 import type { FlockMessage } from './flock-wire.ts';
 import { ENDS, LEAVE_MS, Leaving } from './leaving.ts';
 import { Lender } from './lender.ts';
@@ -22,6 +22,7 @@ import type { ForGateway } from './link.ts';
 import { fingerprint, PartnerState } from './partner.ts';
 import { ShownSlots } from './shown-slots.ts';
 import { sinceBootMs } from '../util/boot-clock.ts';
+import { eachSecond } from '../util/each-second.ts';
 import { partnerStatus } from './status.ts';
 
 export interface GatewayOptions {
@@ -36,7 +37,6 @@ export interface GatewayOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-const TICK_MS = 1000;
 /** How often our pool is looked at for what may be lent, in milliseconds. */
 const LOOK_MS = 3000;
 const SAVE_MS = 60_000;
@@ -62,7 +62,7 @@ export class Gateway {
   readonly #answerers: Answerers;
   readonly #borrowedJournal: Journal<BorrowedEntry>;
   readonly #lentJournal: Journal<LentEntry>;
-  readonly #timers: NodeJS.Timeout[];
+  readonly #stop: () => void;
   #meteredAt = performance.now();
   #savedAt = performance.now();
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -151,7 +151,7 @@ export class Gateway {
     });
     for (const { job } of this.#borrower.jobs) this.#shown.keep(job.partner, job.worker);
     void this.#lending.open();
-    this.#timers = [setInterval(() => this.#tick(), TICK_MS)];
+    this.#stop = eachSecond(() => this.#tick(), { keepsAlive: true });
   }
 
   /** The agreements in force, from now on. `named`: all that have a file, right or wrong. */
@@ -240,7 +240,7 @@ export class Gateway {
   }
 
   close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    this.#stop();
     this.#meter();
     this.#save();
     for (const state of this.#partners.values()) state.close('the gateway ends');
@@ -301,6 +301,7 @@ export class Gateway {
 
   #tick(): void {
     this.#meter();
+    const up = uptime();
     for (const [name, state] of this.#partners) {
       if (state.leavingUntil !== undefined) {
         if (this.#leaving.isOver(state)) this.#part(state);
@@ -308,7 +309,7 @@ export class Gateway {
       }
       state.link.open();
       this.#borrower.tick(name, state.link.silence);
-      const silence = this.#memory.silence(name);
+      const silence = this.#memory.silence(name, up);
       this.#lender.tick(name, silence, (lent) => this.#rules.expulsion(state, lent));
       state.direct.tick((key) => this.#borrower.get(key)?.phase === 'ended');
       if (state.bench.isShut) state.cut('it is benched');

@@ -9,7 +9,7 @@ import { incoming } from './incoming.ts';
 import type { Lender } from './lender.ts';
 import type { Lent } from './lent-journal.ts';
 import type { LentFiles } from './lent-files.ts';
-import { availability, idleMachines, type IdlePart } from './lists.ts';
+import { availability, type IdleMachines, idleMachines, type IdlePart } from './lists.ts';
 import { inputBytes } from './outgoing.ts';
 import type { PartnerState } from './partner.ts';
 
@@ -22,6 +22,7 @@ export class LendingRules {
   readonly #lender: () => Lender;
   readonly #files: Pick<LentFiles, 'placed'>;
   #slots: readonly AttrTexts[] = [];
+  readonly #idle = new Map<string, IdleMachines>();
   /** When they were asked for, by the monotonic clock in milliseconds. */
   #at = 0;
 
@@ -35,6 +36,15 @@ export class LendingRules {
   saw(slots: readonly AttrTexts[], at: number): void {
     this.#slots = slots;
     this.#at = at;
+    this.#idle.clear();
+  }
+
+  /** What is idle by an agreement, which is the same for most of them. */
+  #idleBy({ run_as, network }: Agreement): IdleMachines {
+    const terms = `${run_as} ${network}`;
+    const found = this.#idle.get(terms) ?? idleMachines(this.#slots, { run_as, network });
+    this.#idle.set(terms, found);
+    return found;
   }
 
   /** Decides about one job, and makes of it what our central manager gets. */
@@ -44,7 +54,7 @@ export class LendingRules {
   ): { readonly request: AttemptRequest & { readonly spec: RunSpec } } | Refused {
     if (state.agent === undefined) return { clause: 'from', message: 'its agent is not known' };
     const { agreement } = state.partner;
-    const { parts } = idleMachines(this.#slots, agreement);
+    const { parts } = this.#idleBy(agreement);
     const may = this.#mayLend(state, parts);
     if (isRefused(may)) return may;
     if (asked.size.cpus > may.cores)
@@ -67,7 +77,7 @@ export class LendingRules {
   /** Sends the partner its availability list. */
   list(state: PartnerState): void {
     const { agreement } = state.partner;
-    const { parts, refusals } = idleMachines(this.#slots, agreement);
+    const { parts, refusals } = this.#idleBy(agreement);
     const may = this.#mayLend(state, parts);
     if (!isRefused(may)) return state.list(availability(parts, may.cores), undefined);
     const [refusal] = may.clause === 'idle' ? refusals : [];

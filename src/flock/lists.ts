@@ -78,7 +78,7 @@ export function availability(parts: readonly IdlePart[], cores: number): LentKin
     left -= cpus;
     const shown = Object.fromEntries(SHOWN.flatMap((name) => (typeof ad[name] === 'string' ? [[name, ad[name]]] : [])));
     const mark = JSON.stringify(shown);
-    const part = { ...free, cpus };
+    const part = { ...free, cpus, diskKb: twoDigits(free.diskKb) };
     const known = kinds.get(mark);
     kinds.set(mark, {
       ad: shown,
@@ -88,6 +88,12 @@ export function availability(parts: readonly IdlePart[], cores: number): LentKin
     });
   }
   return [...kinds.values()];
+}
+
+/** Rounded down to its first two digits: what is free on a disk changes all the time, and each change would be told. */
+function twoDigits(much: number): number {
+  const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, much))) - 1);
+  return Math.floor(much / unit) * unit;
 }
 
 /** A constant of the ClassAd language, and no long one. */

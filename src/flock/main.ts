@@ -9,6 +9,7 @@ import { takeOver } from '../pool/host/take-over.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { Tokens } from '../pool/wire/tokens.ts';
 import { openPortWay, type PortWay } from '../reverse-connection/port-way.ts';
+import { eachSecond } from '../util/each-second.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 import { endOnSignal, outliveReader, runDaemon } from '../util/run-daemon.ts';
 import { spreadNet } from '../util/process-net.ts';
@@ -17,9 +18,10 @@ import { dialPartner } from './dial.ts';
 import { flockPlaces, STATUS_SECONDS, writeFlockStatus } from './flock-state.ts';
 import { Gateway } from './gateway.ts';
 
-/** How often the agreements are looked at, and the port is tried again, in milliseconds. */
-const LOOK_MS = 1000;
+/** How often the port is tried again, in milliseconds. */
 const PORT_AGAIN_MS = 5000;
+/** How often the status is looked at, in seconds. */
+const SHOW_SECONDS = 2;
 /** File descriptors that strangers at the port may use. */
 const DESCRIPTORS = 1024;
 
@@ -58,6 +60,8 @@ async function main(agent: string): Promise<void> {
   const look = async () => {
     if (await book.look()) gateway.follow(book.partners, book.names);
     await port.want(settings['flock.listen']);
+  };
+  const show = () => {
     const problems = [...book.problems.values(), ...(port.trouble === undefined ? [] : [port.trouble])];
     const status = {
       pid: process.pid,
@@ -73,12 +77,13 @@ async function main(agent: string): Promise<void> {
     writeFlockStatus(places, { at: now, ...status });
   };
   let looking = Promise.resolve();
-  const timer = setInterval(() => {
-    looking = looking.then(look).catch((thrown: unknown) => say('a look failed', { message: asError(thrown).message }));
-  }, LOOK_MS);
+  const inTurn = (work: () => void | Promise<void>) => () => {
+    looking = looking.then(work).catch((thrown: unknown) => say('a look failed', { message: asError(thrown).message }));
+  };
+  const stops = [eachSecond(inTurn(look)), eachSecond(inTurn(show), { every: SHOW_SECONDS })];
   say('the gateway is open');
   const error = await ended;
-  clearInterval(timer);
+  for (const stop of stops) stop();
   closeSettings();
   port.close();
   gateway.close();

@@ -1,10 +1,11 @@
+import { eachSecond } from '../util/each-second.ts';
 import { goneCheck, isMarked } from '../util/marked-dir.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { serverProcess } from './redis-files.ts';
 import { serverPlace } from './redis-place.ts';
 
-/** Interval of the checks, milliseconds; two consecutive ones must agree. */
-const LOOK_MS = 1500;
+/** Interval of the checks, seconds; two consecutive ones must agree. */
+const LOOK_SECONDS = 2;
 /** Time to shut down before the process is killed, milliseconds. */
 const LAST_MS = 4000;
 
@@ -19,7 +20,7 @@ export function endWithState(stateDir: string, end: () => void): () => void {
   let server = serverOf(stateDir);
   let misses = 0;
   const leave = (): void => {
-    clearInterval(timer);
+    stop();
     process.once('exit', () => kill(server));
     setTimeout(() => {
       kill(server);
@@ -28,12 +29,14 @@ export function endWithState(stateDir: string, end: () => void): () => void {
     }, LAST_MS);
     end();
   };
-  const timer = setInterval(() => {
-    misses = gone() ? misses + 1 : 0;
-    if (misses === 0 && !(server && isAlive(server))) server = serverOf(stateDir) ?? server;
-    if (misses >= 2) leave();
-  }, LOOK_MS);
-  timer.unref();
+  const stop = eachSecond(
+    () => {
+      misses = gone() ? misses + 1 : 0;
+      if (misses === 0 && !(server && isAlive(server))) server = serverOf(stateDir) ?? server;
+      if (misses >= 2) leave();
+    },
+    { every: LOOK_SECONDS },
+  );
   return () => {
     kill(server);
     leave();
