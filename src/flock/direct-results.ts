@@ -153,10 +153,10 @@ export class DirectResults implements ResultsSource {
       return open;
     } catch (thrown) {
       log('results of a job come by the gateways', { partner, key, message: asError(thrown).message });
+      delete way.awaited;
       return undefined;
     } finally {
       clearTimeout(late);
-      delete way.awaited;
     }
   }
 

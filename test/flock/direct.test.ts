@@ -118,18 +118,18 @@ describe('whoever connects to the gateway', () => {
     await ends.results.ask(FILES);
     const [used] = ends.told;
     if (!used) throw new Error('the worker was told nothing');
-    await expect(dial(used)).rejects.toThrow();
-    await expect(dial({ name: 'direct.guessed', secret: used.secret })).rejects.toThrow();
+    await expect(dial(used)).rejects.toThrow(/did not know our token/);
+    await expect(dial({ name: 'direct.guessed', secret: used.secret })).rejects.toThrow(/did not know our token/);
     ends.tell = () => new Promise(() => undefined);
     const waiting = ends.results.ask({ ...FILES, key: OTHER });
     await until('the next secret', () => ends.told[1]);
     const [, next] = ends.told;
     if (!next) throw new Error('the worker was told nothing');
-    await expect(dial({ ...next, secret: used.secret })).rejects.toThrow();
+    await expect(dial({ ...next, secret: used.secret })).rejects.toThrow(/did not know our token/);
     // Nobody wants the second job's results any more.
     ends.results.tick((key) => key === KEY);
     expect((await waiting).files).toMatchObject([{ name: 'by-gateways' }]);
-    await expect(dial(next)).rejects.toThrow();
+    await expect(dial(next)).rejects.toThrow(/did not know our token/);
     expect(ends.turnedAway).toHaveLength(4);
   });
 
