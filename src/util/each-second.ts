@@ -21,7 +21,7 @@ export function eachSecond(
   all.add(called);
   timer ??= setInterval(() => {
     seconds += 1;
-    for (const one of [...all]) if (all.has(one) && seconds % one.every === 0) one.call();
+    for (const one of all) if (seconds % one.every === 0) one.call();
   }, 1000);
   hold();
   return () => {

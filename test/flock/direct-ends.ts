@@ -46,13 +46,13 @@ export class DirectEnds {
       const stream = (name: string) => join(this.dir, key, name);
       this.runs.set(key, { phase: 'ended', names: [], dir: { work, uid: process.getuid?.() ?? 0, stream } });
     }
-    const ends = this;
+    const version = () => this.version;
     this.results = new DirectResults({
       partner: 'p',
       link: {
         up: true,
         get version() {
-          return ends.version;
+          return version();
         },
         ask: (question) => this.#asked(question),
       },
