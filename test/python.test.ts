@@ -35,10 +35,10 @@ describe("Python's module", { timeout: 240_000 }, () => {
     expect(stderr).toMatch(/Ran 1\d tests/);
   });
 
-  it('speaks the version of the protocol that the server has', async () => {
-    const { protocol } = JSON.parse(await agent.ok('api', '--json')) as { protocol: number };
-    const words = ['-c', 'import gryphus._client as c; print(c.PROTOCOL)'];
+  it('uses the version of the interface that the server has', async () => {
+    const { base } = JSON.parse(await agent.ok('api', '--json')) as { base: string };
+    const words = ['-c', 'import gryphus._client as c; print(c.BASE)'];
     const own = spawnSync(PYTHON, words, { env: { ...agent.env, PYTHONPATH: join(ROOT, 'python') }, encoding: 'utf8' });
-    expect(own.stdout).toBe(`${protocol}\n`);
+    expect(own.stdout).toBe(`${base}\n`);
   });
 });

@@ -2,8 +2,9 @@
 
 import os
 import threading
+import urllib.parse
 
-from ._client import Client, find_socket
+from ._client import Client, GryphusError
 
 STATUS = {1: "idle", 2: "running", 3: "removed", 4: "completed", 5: "held", 6: "transferring output", 7: "suspended"}
 
@@ -94,21 +95,50 @@ def selection(words):
     return chosen
 
 
+class Map:
+    """Tasks of the pool: iterating gives the end of each. The iteration runs in one thread, and tasks are added by another."""
+
+    def __init__(self, client, params):
+        self._client = client
+        self._stream = client.stream("POST", "/maps", params)
+        self._ready = threading.Event()
+        self._path = None
+
+    def __iter__(self):
+        try:
+            for item in self._stream:
+                if self._path is None:
+                    self._path = "/maps/%s/tasks" % item["map"]
+                    self._ready.set()
+                else:
+                    yield item
+        finally:
+            self._ready.set()
+
+    def add(self, tasks, last=False):
+        """Waits for the pool to take tasks if many wait. Does nothing if the map has ended: the iteration says why."""
+        self._ready.wait()
+        if self._path is None:
+            return
+        try:
+            self._client.ask("POST", self._path, {"tasks": tasks, "last": last})
+        except GryphusError as error:
+            if error.code not in ("not-found", "queue-unavailable"):
+                raise
+
+    def cancel(self):
+        """Withdraws what has not ended."""
+        self._stream.cancel()
+
+
 class Agent:
     """The agent of this user, or of another `home`. Connects when it is first used, and again after a lost connection."""
 
     def __init__(self, home=None, program=None):
-        self._home = home
-        self._program = program
-        self._client = None
-        self._lock = threading.Lock()
+        self._client = Client(home, program)
 
-    def _call(self, method, **params):
-        with self._lock:
-            if self._client is None or self._client.lost:
-                self._client = Client(find_socket(self._home, self._program))
-            client = self._client
-        return client.call(method, **params)
+    def _post(self, path, **body):
+        return self._client.ask("POST", path, body)
 
     def submit(self, command=None, *, description=None, cwd=None, name=None, **options):
         """Submits a job; returns when it is on disk and will run, once, whatever happens.
@@ -123,7 +153,7 @@ class Agent:
         if description is not None:
             if options:
                 raise TypeError("with a description, these belong into its text: %s" % ", ".join(options))
-            call = self._call("submit", description=description, cwd=where, name=name)
+            answer = self._post("/submit", description=description, cwd=where, name=name)
         else:
             if isinstance(command, str):
                 raise TypeError("the command is a list of words: ['sh', '-c', %r]" % command)
@@ -131,20 +161,17 @@ class Agent:
             for key in ("input", "output"):
                 if options.get(key) is not None:
                     options[key] = [os.fspath(file) for file in options[key]]
-            call = self._call("submit", command=words, cwd=where, name=name, **options)
-        return Submitted(self, call.result())
+            answer = self._post("/run", command=words, cwd=where, name=name, **options)
+        return Submitted(self, answer)
 
     def jobs(self, *words, constraint=None, attributes=None, where="queue", limit=None):
         """Jobs as a list of `Job`. `where`: queue, history or both. `attributes`: only these, which is faster."""
-        call = self._call(
-            "jobs", **selection(words), constraint=constraint, attributes=attributes, where=where, limit=limit
-        )
+        asked = dict(constraint=constraint, attributes=attributes, where=where, limit=limit)
         found = []
-        for chunk in call:
-            for ad in chunk:
-                job = Job(ad)
-                job.agent = self
-                found.append(job)
+        for ad in self._client.stream("POST", "/jobs/query", {**selection(words), **asked}):
+            job = Job(ad)
+            job.agent = self
+            found.append(job)
         return found
 
     def history(self, *words, **options):
@@ -152,12 +179,12 @@ class Agent:
 
     def wait(self, *words, timeout=None, until="end", constraint=None):
         """True when all have ended (`until`: end, start, or settled, which is ended or held); False after `timeout` s."""
-        call = self._call("wait", **selection(words), constraint=constraint, seconds=timeout, until=until)
-        return call.result()["done"]
+        asked = dict(constraint=constraint, seconds=timeout, until=until)
+        return self._post("/jobs/wait", **selection(words), **asked)["done"]
 
     def act(self, action, *words, constraint=None, reason=None):
         """hold, release or remove: a list of `{"job", "result", "message"}`."""
-        return self._call("act", action=action, **selection(words), constraint=constraint, reason=reason).result()
+        return self._post("/jobs/" + action, **selection(words), constraint=constraint, reason=reason)
 
     def hold(self, *words, **options):
         return self.act("hold", *words, **options)
@@ -170,39 +197,37 @@ class Agent:
 
     def retry(self, *words, constraint=None):
         """Failed and removed jobs again: a list of `{"job", "result", "message", "as"}`."""
-        return self._call("retry", **selection(words), constraint=constraint).result()
+        return self._post("/jobs/retry", **selection(words), constraint=constraint)
 
     def why(self, *words, constraint=None):
         """Why jobs do not run, or how they failed: a list of `{"job", "state", "summary", "details", "suggestions"}`."""
-        return list(self._call("why", **selection(words), constraint=constraint))
+        return list(self._client.stream("POST", "/jobs/why", {**selection(words), "constraint": constraint}))
 
     def sites(self):
-        return self._call("sites").result()
+        return self._client.ask("GET", "/sites")
 
     def events(self, since=None):
         """Changes of the queue, from now on or after the `cursor` of an earlier one. Never ends by itself."""
-        call = self._call("events", **({} if since is None else {"from": since}))
+        asked = "" if since is None else "?" + urllib.parse.urlencode({"from": since})
+        stream = self._client.stream("GET", "/events/follow" + asked).begin()
 
         def every():
             try:
-                for one in call:
+                for one in stream:
                     event = Event(one)
                     event.cursor = event.pop("cursor")
                     yield event
             finally:
-                call.cancel()
+                stream.cancel()
 
         return every()
 
-    def map_call(self, **params):
-        """The protocol's `map`, for `Executor`."""
-        return self._call("map", **params)
+    def map(self, **params):
+        """A map of the interface, for `Executor`."""
+        return Map(self._client, params)
 
     def close(self):
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+        self._client.close()
 
     def __enter__(self):
         return self

@@ -1,14 +1,17 @@
-"""The agent's socket: requests and answers in JSON, one on each line (docs/protocol.md)."""
+"""The agent's HTTP interface at its unix socket (docs/protocol.md)."""
 
+import http.client
 import json
 import os
-import queue
 import shutil
 import socket
 import subprocess
 import threading
 
-PROTOCOL = 1
+# The version of the interface is in its path.
+BASE = "/api/v1"
+# Connections that are kept for the next request.
+MOST_IDLE = 8
 
 
 class GryphusError(Exception):
@@ -28,129 +31,229 @@ def find_socket(home=None, program=None):
     program = program or os.environ.get("GRYPHUS") or shutil.which("gryphus")
     if program is None:
         raise GryphusError("missing-program", "The command gryphus is not in the PATH.", ["Set $GRYPHUS to its path."])
-    words = [program, "api"] + ([] if home is None else ["--home", os.path.abspath(home)])
+    words = [program, "api", "--json"] + ([] if home is None else ["--home", os.path.abspath(home)])
     ran = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         said = ran.stderr.strip() or "exit status %d" % ran.returncode
         raise GryphusError("queue-unavailable", "gryphus api: %s" % said.removeprefix("gryphus: "))
-    return ran.stdout.strip()
-
-
-class Call:
-    """A request that is under way. Iterating gives its events; `result()` waits for its end."""
-
-    def __init__(self, client, number):
-        self._client = client
-        self.number = number
-        self._answers = queue.SimpleQueue()
-        self._ended = None
-
-    def put(self, answer):
-        self._answers.put(answer)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        if self._ended is not None:
-            raise StopIteration
-        answer = self._answers.get()
-        if "event" in answer:
-            return answer["event"]
-        self._ended = answer
-        if "error" in answer:
-            raise error_of(answer["error"])
-        raise StopIteration
-
-    def result(self):
-        for _ in self:
-            pass
-        return self._ended.get("result")
-
-    def cancel(self):
-        self._client.send({"id": self.number, "cancel": True})
-
-    def send(self, **more):
-        self._client.send({"id": self.number, **more})
+    found = json.loads(ran.stdout)
+    if found.get("base") != BASE:
+        raise GryphusError(
+            "protocol-error",
+            "Gryphus %s has no interface %s, which this module uses." % (found.get("gryphus"), BASE),
+            ["Install the module that belongs to this version of Gryphus."],
+        )
+    return found["socket"]
 
 
 def error_of(error):
     return GryphusError(error.get("code", "internal"), error.get("message", ""), error.get("suggestions", ()))
 
 
-class Client:
-    """A connection. Its methods may be called from several threads."""
+def _lost(problem=None):
+    said = "" if problem is None else " (%s)" % (getattr(problem, "strerror", None) or problem)
+    return GryphusError("queue-unavailable", "The connection to the agent has ended%s." % said)
+
+
+class _Connection(http.client.HTTPConnection):
+    """HTTP over a unix socket."""
+
+    # A connection that has ended is not opened again unseen: what was sent may have been done.
+    auto_open = 0
 
     def __init__(self, path):
-        self._socket = socket.socket(socket.AF_UNIX)
+        super().__init__("gryphus")
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
         try:
-            self._socket.connect(path)
-        except OSError as problem:
-            self._socket.close()
-            raise GryphusError("queue-unavailable", "%s: %s" % (path, problem.strerror)) from problem
-        self._file = self._socket.makefile("rb")
-        self._writing = threading.Lock()
-        self._calls = {}
-        self._last = 0
-        self._lost = None
-        hello = json.loads(self._file.readline() or b"{}")
-        if hello.get("protocol") != PROTOCOL:
+            self.sock.connect(self._path)
+        except OSError:
             self.close()
-            raise GryphusError(
-                "protocol-error",
-                "The agent speaks version %s of the protocol, and this module version %d."
-                % (hello.get("protocol"), PROTOCOL),
-                ["Install the module that belongs to this version of Gryphus."],
-            )
-        self.version = hello.get("gryphus")
-        threading.Thread(target=self._read, name="gryphus", daemon=True).start()
+            raise
 
-    @property
-    def lost(self):
-        """Whether the connection has ended."""
-        return self._lost is not None
-
-    def call(self, method, **params):
-        with self._writing:
-            if self._lost is not None:
-                raise error_of(self._lost)
-            self._last += 1
-            call = self._calls[self._last] = Call(self, self._last)
-        given = {name: value for name, value in params.items() if value is not None}
-        self.send({"id": call.number, "method": method, "params": given})
-        return call
-
-    def send(self, value):
-        line = json.dumps(value, separators=(",", ":")).encode() + b"\n"
-        with self._writing:
-            try:
-                self._socket.sendall(line)
-            except OSError:
-                # The reader reports it to all calls.
-                pass
-
-    def close(self):
+    def alive(self):
+        """Whether the server has not closed it; nothing is ever there to be read between two answers."""
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            self.sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
         except OSError:
             pass
-        self._socket.close()
+        return False
+
+    def cut(self):
+        """Ends it, also while another thread reads."""
+        sock = self.sock
+        if sock is not None:
+            try:
+                sock.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self.close()
+
+
+class Client:
+    """Requests to the agent. Its methods may be called from several threads: each request has a connection of its own."""
+
+    def __init__(self, home=None, program=None):
+        self._home = home
+        self._program = program
+        self._lock = threading.Lock()
+        self._path = None
+        self._idle = []
+        self._used = set()
+        self._pid = os.getpid()
+
+    def ask(self, method, path, body=None):
+        """The answer to a request."""
+        connection = self._take()
+        try:
+            response = self._send(connection, method, path, body)
+            answer = response.read()
+        except BaseException as problem:
+            self._drop(connection)
+            if isinstance(problem, (OSError, http.client.HTTPException)):
+                raise _lost(problem) from problem
+            raise
+        self._give(connection)
+        if response.status >= 400:
+            raise error_of(json.loads(answer))
+        return json.loads(answer)
+
+    def stream(self, method, path, body=None):
+        """A request whose answer is a stream of items."""
+        return Stream(self, self._take(), method, path, body)
+
+    def close(self):
+        with self._lock:
+            connections = [*self._idle, *self._used]
+            self._idle = []
+        for connection in connections:
+            connection.cut()
+
+    def _send(self, connection, method, path, body):
+        data = None
+        if method == "POST":
+            given = {name: value for name, value in (body or {}).items() if value is not None}
+            data = json.dumps(given, separators=(",", ":")).encode()
+        try:
+            connection.request(method, BASE + path, data, {} if data is None else {"Content-Type": "application/json"})
+        except (BrokenPipeError, ConnectionResetError):
+            # The server may have refused a long body and closed: it says why.
+            pass
+        return connection.getresponse()
+
+    def _take(self):
+        with self._lock:
+            if self._pid != os.getpid():
+                # After a fork, these are the parent's.
+                self._pid, self._idle, self._used = os.getpid(), [], set()
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.alive():
+                    self._used.add(connection)
+                    return connection
+                connection.close()
+        return self._open()
+
+    def _open(self):
+        with self._lock:
+            path = self._path
+            for find in (path is None, True):
+                if find:
+                    path = self._path = find_socket(self._home, self._program)
+                connection = _Connection(path)
+                try:
+                    connection.connect()
+                except OSError as problem:
+                    # The server may have ended since its socket was found.
+                    if find:
+                        raise GryphusError("queue-unavailable", "%s: %s" % (path, problem.strerror)) from problem
+                    continue
+                self._used.add(connection)
+                return connection
+
+    def _give(self, connection):
+        with self._lock:
+            self._used.discard(connection)
+            if connection.sock is not None and len(self._idle) < MOST_IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _drop(self, connection):
+        with self._lock:
+            self._used.discard(connection)
+        connection.cut()
+
+
+class Stream:
+    """The items of an answer, as they come. `cancel()` ends the request, from any thread."""
+
+    def __init__(self, client, connection, method, path, body):
+        self._client = client
+        self._connection = connection
+        self._request = (method, path, body)
+        self._items = None
+
+    def begin(self):
+        """Waits until the answer has begun: from then on the server does what was asked."""
+        if self._items is None:
+            self._items = self._read()
+            next(self._items)
+        return self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.begin()._items)
+
+    def cancel(self):
+        self._client._drop(self._connection)
 
     def _read(self):
+        done = False
         try:
-            for line in self._file:
-                answer = json.loads(line)
-                call = self._calls.get(answer.get("id"))
-                if call is None:
+            response = self._client._send(self._connection, *self._request)
+            if response.status >= 400:
+                error = json.loads(response.read())
+                done = True
+                raise error_of(error)
+            yield
+            for line in lines_of(response.read1):
+                if "item" in line:
+                    yield line["item"]
                     continue
-                if "event" not in answer:
-                    del self._calls[call.number]
-                call.put(answer)
-        except (OSError, ValueError):
-            pass
-        lost = {"code": "queue-unavailable", "message": "The connection to the agent has ended."}
-        with self._writing:
-            self._lost = lost
-            calls, self._calls = self._calls, {}
-        for call in calls.values():
-            call.put({"error": lost})
+                response.read()
+                done = True
+                if "error" in line:
+                    raise error_of(line["error"])
+                return
+            raise _lost()
+        except (OSError, http.client.HTTPException, ValueError, AttributeError) as problem:
+            # A connection that another thread ends fails in any of these ways.
+            raise _lost(problem) from problem
+        finally:
+            if done:
+                self._client._give(self._connection)
+            else:
+                self._client._drop(self._connection)
+
+
+def lines_of(read):
+    """The values of a stream of JSON, one on each line; `read()` gives some bytes, and none at the end."""
+    held = []
+    while True:
+        some = read()
+        if not some:
+            return
+        if b"\n" not in some:
+            held.append(some)
+            continue
+        *whole, rest = (b"".join(held) + some).split(b"\n")
+        held = [rest]
+        for line in whole:
+            yield json.loads(line)

@@ -95,7 +95,7 @@ class Executor(concurrent.futures.Executor):
         self._own_agent = None if agent is not None else Agent()
         self._main = _main_file()
         path = {"PATH": os.environ.get("PATH", os.defpath)}
-        self._map = (agent or self._own_agent).map_call(
+        self._map = (agent or self._own_agent).map(
             executable=python or ("python3" if anywhere else sys.executable),
             args=["-c", pkgutil.get_data(__package__, "_runner.py").decode()],
             cwd=self._dir if anywhere else os.getcwd(),
@@ -113,6 +113,7 @@ class Executor(concurrent.futures.Executor):
         self._seconds = None
         self._shutdown = False
         self._broken = None
+        self._refused = None
         self._feeder = threading.Thread(target=self._feed, name="gryphus-feeder", daemon=True)
         self._reader = threading.Thread(target=self._read, name="gryphus-reader", daemon=True)
         self._feeder.start()
@@ -168,12 +169,17 @@ class Executor(concurrent.futures.Executor):
                 if self._broken:
                     return
                 if self._finished():
-                    self._map.send(end=True)
-                    return
+                    break
                 calls = self._next()
             calls = [call for call in calls if self._starts(call)]
-            if calls:
-                self._send(calls)
+            try:
+                if calls:
+                    self._send(calls)
+            except BaseException as error:
+                self._refused = error
+                self._map.cancel()
+                return
+        self._map.add([], last=True)
 
     def _can_send(self):
         """While every worker has a batch, calls wait until there is a whole one."""
@@ -224,7 +230,7 @@ class Executor(concurrent.futures.Executor):
                 task.update(args=["f", os.path.join(self._dir, name)])
         else:
             task.update(args=["i", base64.b64encode(body).decode()])
-        self._map.send(tasks=[task])
+        self._map.add([task])
 
     def _read(self):
         problem = None
@@ -232,7 +238,7 @@ class Executor(concurrent.futures.Executor):
             for answer in self._map:
                 self._take(answer)
         except BaseException as error:
-            problem = error
+            problem = self._refused or error
         with self._lock:
             if problem is None and (self._batches or self._pending):
                 problem = RuntimeError("the agent ended the map")

@@ -6,17 +6,21 @@ import { GryphusError } from '../errors.ts';
 import { ownPackage } from '../util/own-package.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { GryphusCommand, prose } from './command.ts';
-import { startServer } from './start-server.ts';
+import { startWebServer } from './start-server.ts';
 
 export class Api extends GryphusCommand {
   static override summary = "Serve programs over a unix socket, for example Python's module.";
   static override description =
-    prose(`Prints the path of a socket on which a server of this agent answers requests in JSON (docs/protocol.md), and starts the server
-if none runs. The socket can be used by you alone. The server ends by itself a minute after its last client has gone.`);
-  static override examples = ['<%= config.bin %> api', '<%= config.bin %> api --json'];
+    prose(`Prints the path of a socket at which a server of this agent answers HTTP requests (docs/protocol.md), and starts the server
+and the agent if they do not run. The socket can be used by you alone, and needs no token. The server listens at no port, and ends by itself a minute
+after its last client has gone.`);
+  static override examples = [
+    '<%= config.bin %> api',
+    'curl --unix-socket "$(<%= config.bin %> api)" http://gryphus/api/v1/status',
+    '<%= config.bin %> api --json',
+  ];
   static override flags = {
-    json: Flags.boolean({ summary: 'A JSON object: the socket, and the version of the protocol.' }),
-    serve: Flags.boolean({ hidden: true }),
+    json: Flags.boolean({ summary: 'A JSON object: the socket, and the path of the interface, which has its version.' }),
   };
 
   async run(): Promise<void> {
@@ -29,29 +33,16 @@ if none runs. The socket can be used by you alone. The server ends by itself a m
       .digest('hex')
       .slice(0, 8);
     const socket = join(paths.socketDir, `api-${build}`);
-    if (flags.serve) return this.#serve(socket, version, flags.home);
+    // A server that runs does not know that the agent was ended in the meantime.
+    await this.withGryphus(flags, () => Promise.resolve());
     if (!(await socketAnswers(socket))) await this.#start(socket, flags.home);
-    const { PROTOCOL } = await import('./api/requests.ts');
-    process.stdout.write(`${flags.json ? JSON.stringify({ socket, protocol: PROTOCOL, gryphus: version }) : socket}\n`);
-  }
-
-  async #serve(socket: string, version: string, home: string | undefined): Promise<void> {
-    const { clearAway, serve } = await import('./api/server.ts');
-    const { Gryphus } = await import('../index.ts');
-    if (await socketAnswers(socket)) return void process.stdout.write('ready\n');
-    clearAway(socket);
-    const open = () => Gryphus.open(this.openOptions({ home }));
-    await serve({ socket, version, open }, () => process.stdout.write('ready\n'));
+    process.stdout.write(`${flags.json ? JSON.stringify({ socket, base: '/api/v1', gryphus: version }) : socket}\n`);
   }
 
   /** Starts a server that outlives this command. */
   async #start(socket: string, home: string | undefined): Promise<void> {
-    const { Gryphus } = await import('../index.ts');
-    // Makes the directories, and says early why the agent cannot be used.
-    await (await Gryphus.open(this.openOptions({ home }))).close();
-    const words = [process.argv[1] ?? '', 'api', '--serve', ...(home === undefined ? [] : ['--home', resolve(home)])];
-    const { ready, complaint } = await startServer(words, home);
+    const { ready, complaint } = await startWebServer(['--programs', socket], home);
     if (ready || (await socketAnswers(socket))) return;
-    throw new GryphusError('site-unreachable', `The server at ${socket} did not start. ${complaint}`.trim());
+    throw new GryphusError('queue-unavailable', `The server at ${socket} did not start. ${complaint}`.trim());
   }
 }

@@ -1,5 +1,6 @@
 import type { AdText } from '../index.ts';
-import { lookup, unquote } from './show/ad.ts';
+import { unquote } from '../job/json-ads.ts';
+import { lookup } from './show/ad.ts';
 import type { Evaluate } from './show/autoformat.ts';
 
 /** The evaluator behind -af. The ClassAd language is loaded only if -af is used. */

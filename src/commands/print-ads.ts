@@ -1,5 +1,6 @@
 import { Out } from './command.ts';
-import { jsonAds, longAd, XML_HEAD, XML_TAIL, xmlAd } from './show/ads.ts';
+import { jsonAds } from '../job/json-ads.ts';
+import { longAd, XML_HEAD, XML_TAIL, xmlAd } from './show/ads.ts';
 import { autoformat, parseFormat, type Shown } from './show/autoformat.ts';
 import { evaluator } from './evaluate.ts';
 
@@ -43,7 +44,7 @@ export async function printAds(jobs: AsyncIterable<Shown>, form: Form): Promise<
     await out.flush();
     return;
   }
-  const { expressions } = await import('./show/expressions.ts');
+  const { expressions } = await import('../job/expressions.ts');
   const say = expressions();
   const wanted = form.attributes?.split(',').map((name) => name.trim());
   const json = jsonAds(say, wanted, form.json ?? false);

@@ -1,21 +1,28 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { GryphusError } from '../errors.ts';
 
 /** How long a server may take to start, in milliseconds. */
 const START_MS = 60_000;
 
 /**
- * Starts Node with these words as a server that outlives this command, for the agent of `home` (default: `$GRYPHUS_HOME`'s).
- * It is ready when it writes to its standard output. Never rejects; `complaint` is what it wrote to standard error.
+ * Starts the server of the page and of programs (src/web/web-main.ts), which outlives this command, with these words and for the
+ * agent of `home` (default: `$GRYPHUS_HOME`'s). It is ready when it writes to its standard output. `complaint` is what it wrote
+ * to standard error. Rejects only if the server was not built.
  */
-export async function startServer(
+export async function startWebServer(
   words: readonly string[],
   home: string | undefined,
 ): Promise<{ readonly ready: boolean; readonly complaint: string }> {
+  const main = fileURLToPath(new URL('../web-server/web-server.js', import.meta.url));
+  if (!existsSync(main))
+    throw new GryphusError('internal', `The server's program ${main} does not exist: run the build.`);
   const own = home ?? process.env['GRYPHUS_HOME'];
   // The server changes directory, so a relative home must be made absolute.
   const env = own ? { ...process.env, GRYPHUS_HOME: resolve(own) } : process.env;
-  const child = spawn(process.execPath, words, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', env });
+  const child = spawn(process.execPath, [main, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', env });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   const ready = await new Promise<boolean>((settle) => {

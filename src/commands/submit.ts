@@ -5,7 +5,8 @@ import { reasonOf } from '../util/plain-text.ts';
 import { counted } from '../util/plain-text.ts';
 import type { AdText, Gryphus, SubmitRequest, Submitted } from '../index.ts';
 import { GryphusCommand, Out, goesOn, prose, word } from './command.ts';
-import { jsonAds, longAd } from './show/ads.ts';
+import { jsonAds } from '../job/json-ads.ts';
+import { longAd } from './show/ads.ts';
 import { submittedText, terseText, warningText } from './show/submit.ts';
 import { CONDOR_SUBMIT, SUBMIT_FLAGS, submitArguments } from './submit-words.ts';
 
@@ -156,7 +157,7 @@ interface DryRunFlags {
 }
 
 async function writeAds(ads: Iterable<AdText>, json: boolean, out: Out): Promise<void> {
-  const { expressions } = await import('./show/expressions.ts');
+  const { expressions } = await import('../job/expressions.ts');
   const toJson = jsonAds(expressions());
   let first = true;
   if (json) out.line('[');

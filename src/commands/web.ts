@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
 import { GryphusCommand, prose } from './command.ts';
-import { startServer } from './start-server.ts';
+import { startWebServer } from './start-server.ts';
 import { ownUser } from '../util/own-user.ts';
 
 export class WebCommand extends GryphusCommand {
@@ -78,14 +76,11 @@ the page to yours. The server ends with --stop and with \`gryphus down\`.`);
     readonly port?: number | undefined;
     readonly socket: boolean;
   }) {
-    const main = fileURLToPath(new URL('../web-server/web-server.js', import.meta.url));
-    if (!existsSync(main))
-      throw new GryphusError('internal', `The server's program ${main} does not exist: run the build.`);
     const words = [
       ...(flags.port === undefined ? [] : ['--port', String(flags.port)]),
       ...(flags.socket ? ['--socket-only'] : []),
     ];
-    const { ready, complaint } = await startServer([main, ...words], flags.home);
+    const { ready, complaint } = await startWebServer(words, flags.home);
     if (ready) return;
     const [message = '', ...suggestions] = complaint.split('\n  → ');
     throw new GryphusError('queue-unavailable', message === '' ? 'The server did not start.' : message, {

@@ -14,19 +14,19 @@ export function openApi(routes: readonly Route[], version: string): object {
     info: {
       title: 'Gryphus',
       version,
-      description: 'What `gryphus web` serves to its page and to programs: docs/web.md.',
+      description: 'What `gryphus web` serves to its page and `gryphus api` to programs: docs/protocol.md.',
     },
     security: [{ token: [] }],
     components: {
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'The file web/token in the state directory.' },
+        token: { type: 'http', scheme: 'bearer', description: 'The file web/token in the state directory; a unix socket needs none.' },
       },
     },
     paths,
   };
 }
 
-function operation({ path, summary, query, body, answer }: Route): object {
+function operation({ path, summary, query, body, type, answer }: Route): object {
   const named = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
     name,
     in: 'path',
@@ -42,16 +42,17 @@ function operation({ path, summary, query, body, answer }: Route): object {
   return {
     summary,
     parameters: [...named, ...sought],
-    ...(body ? { requestBody: { required: true, content: json(jsonSchema(body, 'input')) } } : {}),
+    ...(body ? { requestBody: { required: true, content: content(jsonSchema(body, 'input')) } } : {}),
     responses: {
-      200: { description: 'The answer.', content: json(jsonSchema(answer, 'output')) },
-      default: { description: 'What was wrong.', content: json(jsonSchema(ERROR, 'output')) },
+      200: { description: 'The answer.', content: content(answer ? jsonSchema(answer, 'output') : {}, type) },
+      default: { description: 'What was wrong.', content: content(jsonSchema(ERROR, 'output')) },
     },
   };
 }
 
-function json(schema: object): object {
-  return { 'application/json': { schema } };
+/** Of a stream of lines, the schema is that of each. */
+function content(schema: object, type = 'application/json'): object {
+  return { [type]: { schema } };
 }
 
 function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): object {

@@ -2,6 +2,7 @@ import { homedir, hostname } from 'node:os';
 import * as z from 'zod';
 import { batchesOfClusters, type CredentialStatus } from '../index.ts';
 import { GryphusError } from '../errors.ts';
+import { defined } from './defined.ts';
 import { dagsOf, oneDag, pictureOf, runsOf } from './dags.ts';
 import { eventLine } from './event-line.ts';
 import { filterOf } from './filter.ts';
@@ -10,11 +11,14 @@ import { oneJob, userLog } from './one-job.ts';
 import { credentialsOf, needs, overview } from './overview.ts';
 import { idOf } from './plan.ts';
 import { poolOf } from './pool.ts';
-import { type Route, route } from './route.ts';
+import { PROGRAM_ROUTES } from './program-routes.ts';
+import { type Route, route, writtenRoute } from './route.ts';
 import { haystack, ROW_ATTRIBUTES, rowOf } from './row.ts';
 import * as s from './schemas.ts';
 import { shownRow } from './shown-row.ts';
 import { measuredSites } from './sites.ts';
+import { streamChanges } from './stream.ts';
+import { followOutput, talkLogin } from './talk.ts';
 import type { Web } from './web.ts';
 
 const PAGE = z.strictObject(s.PAGE);
@@ -126,6 +130,15 @@ const JOBS: readonly Route[] = [
     answer: s.LOG,
     run: ({ web, at }) => userLog(web, idOf(at['job'] ?? '')),
   }),
+  writtenRoute({
+    method: 'GET',
+    path: '/jobs/:job/output',
+    summary: 'The end of an output, as bytes; with `follow`, what comes until the job ends.',
+    query: s.OUTPUT,
+    type: 'application/octet-stream',
+    write: ({ web, at, query: { stream, last, follow }, signal }, take) =>
+      followOutput(take, web, { id: idOf(at['job'] ?? ''), stream, follow, lastBytes: last, signal }),
+  }),
 ];
 
 const DAGS: readonly Route[] = [
@@ -219,6 +232,13 @@ const AGENT: readonly Route[] = [
     answer: z.array(s.SITE),
     run: ({ web }) => measuredSites(web),
   }),
+  writtenRoute({
+    method: 'POST',
+    path: '/sites/:site/login',
+    summary: 'Logs in to a site: its questions, as lines of JSON, then `done` or an error.',
+    type: 'application/x-ndjson',
+    write: ({ web, at, signal }, take) => talkLogin(take(), web, at['site'] ?? '', signal),
+  }),
   route({
     method: 'POST',
     path: '/answers/:question',
@@ -262,9 +282,17 @@ const AGENT: readonly Route[] = [
     answer: z.array(s.EVENT_LINE),
     run: ({ web }) => web.hub.latest.slice(-1000).map(eventLine),
   }),
+  writtenRoute({
+    method: 'GET',
+    path: '/stream',
+    summary: 'Server-sent events of what changed, in bundles; `Last-Event-ID` goes on from there.',
+    type: 'text/event-stream',
+    write: ({ web }, take, { 'last-event-id': last }) =>
+      streamChanges(take(), web.hub, typeof last === 'string' ? last : undefined),
+  }),
 ];
 
-export const ROUTES: readonly Route[] = [...AGENT, ...JOBS, ...DAGS];
+export const ROUTES: readonly Route[] = [...AGENT, ...JOBS, ...DAGS, ...PROGRAM_ROUTES];
 
 async function history(
   { gryphus }: Web,
@@ -303,10 +331,4 @@ function clusterOf(text = ''): string {
 function found<T>(value: T | undefined, message: string): T {
   if (value === undefined) throw new GryphusError('not-found', message);
   return value;
-}
-
-type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
-
-function defined<T extends object>(some: T): Defined<T> {
-  return Object.fromEntries(Object.entries(some).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -205,6 +205,16 @@ export const USAGE = z.object({
   memoryKb: z.number().optional(),
   processes: z.number().optional(),
 });
+export const OUTPUT = z.strictObject({
+  stream: z.enum(['stdout', 'stderr']).default('stdout'),
+  last: z.coerce
+    .number()
+    .int()
+    .positive()
+    .max(64 * 2 ** 20)
+    .default(65_536),
+  follow: z.stringbool().default(false),
+});
 export const LOG = z.object({ path: text.optional(), text, cut: z.boolean() });
 
 const SLOT = z.object({
@@ -333,5 +343,13 @@ export const EVENT_LINE = z.object({
   site: text.optional(),
   text,
 });
-export const ERROR = z.object({ code: text, message: text, suggestions: z.array(text) });
+export const ERROR = z.object({
+  code: text.meta({ description: 'One of a closed list; for programs.' }),
+  message: text,
+  suggestions: z.array(text),
+  faults: z
+    .array(z.object({ field: text, message: text }))
+    .optional()
+    .meta({ description: 'Each thing that is wrong in the request.' }),
+});
 export const NOTHING = z.object({});

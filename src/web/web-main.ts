@@ -15,22 +15,51 @@ import { endOnSignal } from '../util/run-daemon.ts';
 import { Access } from './access.ts';
 import { Assets } from './assets.ts';
 import { webSocketPath } from './control.ts';
-import { makeApp } from './server.ts';
+import { pageApp, pageSocketApp } from './page-server.ts';
+import { servePrograms } from './program-server.ts';
+import { Running } from './running.ts';
 import { Web } from './web.ts';
 import { followTimeZone } from '../util/time-zone.ts';
 
 /** How often it looks whether its socket is still there; milliseconds. */
 const LOOK_MS = 5000;
 
-/** Serves the page until it is told to stop, or its state directory goes away. */
+/** Serves the page, or with `--programs SOCKET` its interface alone, to programs at this socket. */
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { port: { type: 'string' }, 'socket-only': { type: 'boolean' } } });
-  const gryphus = await Gryphus.open();
-  const { paths } = gryphus;
+  const { values } = parseArgs({
+    options: { port: { type: 'string' }, 'socket-only': { type: 'boolean' }, programs: { type: 'string' } },
+  });
+  followTimeZone();
+  const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
+  const web = new Web(await Gryphus.open(), ownPackage(root).version);
+  return values.programs === undefined
+    ? serveThePage(web, values.port, values['socket-only'] ?? false)
+    : serveOnDemand(web, values.programs);
+}
+
+/** Until it has been idle, or its state directory goes away. */
+async function serveOnDemand(web: Web, socket: string): Promise<void> {
+  const { ended, end } = await servePrograms(web, socket);
+  endOnSignal(end);
+  followEvents(web, end);
+  process.stdout.write('ready\n');
+  await ended;
+  await web.close();
+  process.exit(0);
+}
+
+function followEvents(web: Web, stop: () => void): void {
+  void web.hub.run().catch((thrown: unknown) => {
+    process.stderr.write(`${asError(thrown).message}\n`);
+    stop();
+  });
+}
+
+/** Until it is told to stop, or its state directory goes away. */
+async function serveThePage(web: Web, asked: string | undefined, socketOnly: boolean): Promise<void> {
+  const { paths } = web.gryphus;
   const dir = join(paths.stateDir, 'web');
   ensurePrivateDir(dir);
-  const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
-  const web = new Web(gryphus, ownPackage(root).version);
   const access = new Access(dir);
   const assets = new Assets(fileURLToPath(new URL('../web-page', import.meta.url)));
   let port: number | undefined;
@@ -38,7 +67,7 @@ async function main(): Promise<void> {
   let mine: number | undefined;
   const apps: FastifyInstance[] = [];
   const stop = (): void => void end();
-  const common = { web, access, assets, stop, port: () => port };
+  const common = { web, access, assets, running: new Running() };
   const socket = webSocketPath(paths);
   const own = `${socket}.${process.pid}`;
   const end = async (): Promise<void> => {
@@ -54,19 +83,15 @@ async function main(): Promise<void> {
   const look = setInterval(() => {
     if (mine !== undefined && inodeOf(socket) !== mine) stop();
   }, LOOK_MS);
-  followTimeZone();
   endOnSignal(stop);
-  void web.hub.run().catch((thrown: unknown) => {
-    process.stderr.write(`${asError(thrown).message}\n`);
-    stop();
-  });
+  followEvents(web, stop);
   await web.samples.sample().catch(() => undefined);
-  if (values['socket-only'] !== true) {
-    const app = makeApp({ ...common, trusted: false });
+  if (!socketOnly) {
+    const app = pageApp(common);
     apps.push(app);
-    port = await listen(app, values.port === undefined ? undefined : Number(values.port), join(dir, 'port'));
+    port = await listen(app, asked === undefined ? undefined : Number(asked), join(dir, 'port'));
   }
-  const trusted = makeApp({ ...common, trusted: true });
+  const trusted = pageSocketApp(common, { stop, port: () => port });
   apps.push(trusted);
   const before = process.umask(0o177);
   await trusted.listen({ path: own }).finally(() => process.umask(before));

@@ -2,6 +2,7 @@ import type { Gryphus } from '../index.ts';
 import { Hub } from './hub.ts';
 import { JobTable } from './job-table.ts';
 import { Logins } from './logins.ts';
+import { Maps } from './maps.ts';
 import { Plans } from './plan.ts';
 import { Recent } from './recent.ts';
 import { Samples } from './samples.ts';
@@ -15,6 +16,7 @@ export class Web {
   readonly plans: Plans;
   readonly samples: Samples;
   readonly logins: Logins;
+  readonly maps: Maps;
   /** Answers that take work or others' time are asked for once for all viewers. */
   readonly recent = new Recent();
 
@@ -26,6 +28,7 @@ export class Web {
     this.plans = new Plans(gryphus, this.table);
     this.samples = new Samples(gryphus, this.hub);
     this.logins = new Logins(gryphus);
+    this.maps = new Maps(gryphus);
   }
 
   async close(): Promise<void> {

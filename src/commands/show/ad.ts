@@ -1,4 +1,5 @@
 import type { AdText } from '../../index.ts';
+import { unquote } from '../../job/json-ads.ts';
 
 /** The attribute's expression text; the name's case does not matter. */
 export function lookup(ad: AdText, name: string): string | undefined {
@@ -13,13 +14,6 @@ export function lookup(ad: AdText, name: string): string | undefined {
 export function stringOf(ad: AdText, name: string): string | undefined {
   const text = ad[name];
   return text === undefined ? undefined : unquote(text);
-}
-
-export function unquote(text: string): string | undefined {
-  if (text.length < 2 || text[0] !== '"' || text.at(-1) !== '"') return undefined;
-  const inner = text.slice(1, -1);
-  if (!inner.includes('"')) return inner;
-  return /^(?:[^"]|\\")*$/s.test(inner) ? inner.replaceAll('\\"', '"') : undefined;
 }
 
 /** The value of a number literal. */

@@ -1,5 +1,6 @@
 import type { AdText, JobView } from '../../index.ts';
-import { numberOf, stringOf, unquote } from './ad.ts';
+import { unquote } from '../../job/json-ads.ts';
+import { numberOf, stringOf } from './ad.ts';
 import { duration, shortDate } from './dates.ts';
 import { cut, padEnd, type Width } from './width.ts';
 

@@ -1,5 +1,6 @@
 import type { AdText } from '../../index.ts';
-import { lookup, unquote } from './ad.ts';
+import { unquote } from '../../job/json-ads.ts';
+import { lookup } from './ad.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 

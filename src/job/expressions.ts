@@ -1,6 +1,5 @@
-import { ClassAdSyntaxError, type Expr, parseExpr, printExpr, Real } from '../../classad/api.ts';
-import type { Expressions } from './ads.ts';
-import { expressionJson } from './ads.ts';
+import { ClassAdSyntaxError, type Expr, parseExpr, printExpr, Real } from '../classad/api.ts';
+import { type Expressions, expressionJson } from './json-ads.ts';
 
 /**
  * Lists and records become native JSON; other expressions are printed as HTCondor's tools print them there, reals in
