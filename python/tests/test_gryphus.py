@@ -1,7 +1,9 @@
 """Run by test/python.test.ts with a private agent: GRYPHUS, GRYPHUS_HOME and PYTHONPATH are set."""
 
 import concurrent.futures
+import json
 import os
+import random
 import stat
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import time
 import unittest
 
 import gryphus
-from gryphus._client import find_socket
+from gryphus._client import find_socket, lines_of
 import work
 
 
@@ -84,6 +86,20 @@ class Jobs(unittest.TestCase):
         later.close()
         job.wait(60)
 
+    def test_a_server_that_ended_is_started_again(self):
+        with gryphus.Agent() as agent:
+            self.assertEqual(agent.jobs(limit=0), [])
+            os.unlink(find_socket())
+            agent.close()
+            self.assertEqual(agent.jobs(limit=0), [])
+            # Those of others go on, and the connection of a request that another thread ends is not used again.
+            stream = agent.events()
+            agent.close()
+            with self.assertRaises(gryphus.GryphusError) as caught:
+                next(stream)
+            self.assertEqual(caught.exception.code, "queue-unavailable")
+            self.assertTrue(agent.wait("nobody-here", timeout=0))
+
     def test_refusals(self):
         with self.assertRaises(gryphus.GryphusError) as caught:
             gryphus.submit(description="executable = /bin/true\nqueue many of them\n")
@@ -94,11 +110,29 @@ class Jobs(unittest.TestCase):
         with self.assertRaises(gryphus.GryphusError) as caught:
             gryphus.submit(["true"], colour="red")
         self.assertEqual(caught.exception.code, "bad-input")
+        self.assertIn("colour: there is no such field", str(caught.exception))
+        with self.assertRaises(gryphus.GryphusError) as caught:
+            gryphus.submit(description="#" * (65 * 2**20))
+        self.assertIn("64 MiB", str(caught.exception))
+        with self.assertRaises(gryphus.GryphusError) as caught:
+            gryphus.jobs(constraint="JobStatus == (")
+        self.assertEqual(caught.exception.code, "bad-input")
         with self.assertRaises(TypeError):
             gryphus.submit("true")
         with self.assertRaises(gryphus.GryphusError) as caught:
             gryphus.Agent(program="/nonexistent/gryphus" if os.path.exists("/nonexistent") else "/bin/false").jobs()
         self.assertEqual(caught.exception.code, "queue-unavailable")
+
+
+class Streams(unittest.TestCase):
+    def test_lines_come_whole_however_they_are_cut(self):
+        random.seed(21)
+        for _ in range(200):
+            values = [{"item": "ü\n" * random.randrange(5)} for _ in range(random.randrange(6))]
+            data = b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
+            at = sorted(random.randrange(len(data) + 1) for _ in range(random.randrange(8)))
+            parts = [data[a:b] for a, b in zip([0, *at], [*at, len(data)]) if a < b]
+            self.assertEqual(list(lines_of(iter([*parts, b""]).__next__)), values)
 
 
 class Executor(unittest.TestCase):

@@ -61,7 +61,7 @@ export const SIDEBAR = [
       { text: 'API reference', link: '/docs/api/' },
       { text: 'Python', link: '/docs/python' },
       { text: 'JSON of the commands', link: '/docs/json' },
-      { text: 'Protocol', link: '/docs/protocol' },
+      { text: 'HTTP interface', link: '/docs/protocol' },
     ],
   },
   {
