@@ -20,7 +20,9 @@ after its last client has gone.`);
     '<%= config.bin %> api --json',
   ];
   static override flags = {
-    json: Flags.boolean({ summary: 'A JSON object: the socket, and the path of the interface, which has its version.' }),
+    json: Flags.boolean({
+      summary: 'A JSON object: the socket, and the path of the interface, which has its version.',
+    }),
   };
 
   async run(): Promise<void> {

@@ -22,7 +22,12 @@ export async function startWebServer(
   const own = home ?? process.env['GRYPHUS_HOME'];
   // The server changes directory, so a relative home must be made absolute.
   const env = own ? { ...process.env, GRYPHUS_HOME: resolve(own) } : process.env;
-  const child = spawn(process.execPath, [main, ...words], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], cwd: '/', env });
+  const child = spawn(process.execPath, [main, ...words], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: '/',
+    env,
+  });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text));
   const ready = await new Promise<boolean>((settle) => {

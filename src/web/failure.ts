@@ -31,7 +31,10 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const place = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
   const field = place.replace(/^\./, '');
   if (issue.code !== 'unrecognized_keys') return [{ field, message: issue.message }];
-  return issue.keys.map((key) => ({ field: field === '' ? key : `${field}.${key}`, message: 'there is no such field' }));
+  return issue.keys.map((key) => ({
+    field: field === '' ? key : `${field}.${key}`,
+    message: 'there is no such field',
+  }));
 }
 
 const STATUS: Readonly<Record<string, number>> = { 'not-found': 404, 'not-permitted': 403, conflict: 409 };

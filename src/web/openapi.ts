@@ -19,7 +19,11 @@ export function openApi(routes: readonly Route[], version: string): object {
     security: [{ token: [] }],
     components: {
       securitySchemes: {
-        token: { type: 'http', scheme: 'bearer', description: 'The file web/token in the state directory; a unix socket needs none.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'The file web/token in the state directory; a unix socket needs none.',
+        },
       },
     },
     paths,

@@ -80,9 +80,7 @@ export function makeApp({ web, running, guard }: AppOptions): FastifyInstance {
         const left = new AbortController();
         reply.raw.once('close', () => left.abort());
         const take = () => begin(reply);
-        return running.track(
-          handle({ web, params, query, body: body ?? {}, headers, signal: left.signal, take }),
-        );
+        return running.track(handle({ web, params, query, body: body ?? {}, headers, signal: left.signal, take }));
       },
     });
   return app;

@@ -40,12 +40,7 @@ export async function followOutput(
 }
 
 /** A log-in: its messages as lines of JSON (logins.ts); answers come by `POST /answers/:question`. */
-export async function talkLogin(
-  response: ServerResponse,
-  web: Web,
-  site: string,
-  signal: AbortSignal,
-): Promise<void> {
+export async function talkLogin(response: ServerResponse, web: Web, site: string, signal: AbortSignal): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders();
   await web.logins.run(site, (message) => response.write(`${JSON.stringify(message)}\n`), signal);
   web.recent.forget('sites');

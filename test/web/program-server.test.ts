@@ -7,7 +7,6 @@ import { GryphusError } from '../../src/errors.ts';
 import type { Gryphus, MapRequest, MapTask } from '../../src/index.ts';
 import { deferred } from '../../src/util/deferred.ts';
 import { Access } from '../../src/web/access.ts';
-import type { Assets } from '../../src/web/assets.ts';
 import { pageApp } from '../../src/web/page-server.ts';
 import { servePrograms } from '../../src/web/program-server.ts';
 import { Running } from '../../src/web/running.ts';
@@ -148,7 +147,12 @@ describe('the interface', () => {
     expect(routes.length).toBeGreaterThanOrEqual(40);
     does.events = async function* () {};
     does.map = async function* () {};
-    const port = pageApp({ web, running: new Running(), access: new Access(dir), assets: { all: [] } as never as Assets });
+    const port = pageApp({
+      web,
+      running: new Running(),
+      access: new Access(dir),
+      assets: { all: [] } as never,
+    });
     for (const { method, url, type } of routes) {
       const { begun, sent } = send(method, url, method === 'POST' ? {} : undefined);
       const response = await begun;
@@ -229,7 +233,10 @@ describe('a map', () => {
     });
     expect(await answer.next()).toEqual(end(1, 'MQ=='));
     const path = `/maps/${first.item.map}/tasks`;
-    expect(await json('POST', path, { tasks: [{ of: 2, args: [] }] })).toEqual({ status: 200, waiting: expect.any(Number) as unknown });
+    expect(await json('POST', path, { tasks: [{ of: 2, args: [] }] })).toEqual({
+      status: 200,
+      waiting: expect.any(Number) as unknown,
+    });
     expect(await answer.next()).toEqual(end(2, 'Mg=='));
     expect(await json('POST', path, { last: true })).toEqual({ status: 200, waiting: expect.any(Number) as unknown });
     expect(await answer.next()).toEqual({ value: { end: true }, done: false });
