@@ -4,6 +4,8 @@ import concurrent.futures
 import json
 import os
 import random
+import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -92,7 +94,10 @@ class Jobs(unittest.TestCase):
             os.unlink(find_socket())
             agent.close()
             self.assertEqual(agent.jobs(limit=0), [])
-            # Those of others go on, and the connection of a request that another thread ends is not used again.
+            # One that was ended between two requests is not used again.
+            [idle] = agent._client._idle
+            idle.sock.shutdown(socket.SHUT_RDWR)
+            self.assertEqual(agent.jobs(limit=0), [])
             stream = agent.events()
             agent.close()
             with self.assertRaises(gryphus.GryphusError) as caught:
@@ -214,6 +219,14 @@ class Executor(unittest.TestCase):
                 )
             said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
             self.assertEqual((said.stdout, said.returncode), ("2025\n", 0), said.stderr)
+
+    def test_a_batch_that_cannot_be_sent_fails_the_calls(self):
+        with gryphus.Executor(1, memory=64) as pool:
+            shutil.rmtree(pool._dir)
+            with self.assertRaises(FileNotFoundError):
+                pool.submit(work.size, b"x" * 3_000_000).result()
+            with self.assertRaises(concurrent.futures.BrokenExecutor):
+                pool.submit(work.square, 1)
 
     def test_a_python_that_is_not_there(self):
         with gryphus.Executor(memory=64, python="/no/such/python") as pool:

@@ -28,7 +28,7 @@ interface ProgramServer {
 export async function servePrograms(
   web: Web,
   socket: string,
-  { idleMs = IDLE_MS, lookMs = LOOK_MS }: { readonly idleMs?: number; readonly lookMs?: number } = {},
+  how: { readonly idleMs: number; readonly lookMs: number } = { idleMs: IDLE_MS, lookMs: LOOK_MS },
 ): Promise<ProgramServer> {
   const running = new Running();
   const app = makeApp({ web, running });
@@ -64,7 +64,7 @@ export async function servePrograms(
   }).then(close);
   const look = setInterval(() => {
     if (clients.size > 0 || running.count > 0) idleSince = Date.now();
-    if (Date.now() - idleSince > idleMs || inodeOf(socket) !== mine) end();
-  }, lookMs);
+    if (Date.now() - idleSince > how.idleMs || inodeOf(socket) !== mine) end();
+  }, how.lookMs);
   return { serves: true, ended, end };
 }
