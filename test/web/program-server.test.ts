@@ -261,6 +261,24 @@ describe('a map', () => {
     expect(await json('POST', path, {})).toMatchObject({ status: 404, message: 'This map has ended.' });
   });
 
+  it('gives the pool no more tasks than the client reads ends of', async () => {
+    const [full, ended] = [deferred<void>(), deferred<void>()];
+    let taken = 0;
+    does.map = async function* (tasks: AsyncIterable<MapTask<number>>) {
+      yield* [];
+      for await (const _ of tasks) if (++taken === 1000) full.resolve();
+      ended.resolve();
+    };
+    const tasks = Array.from({ length: 3000 }, (_, of) => ({ of, args: [] }));
+    const { sent, begun } = send('POST', '/api/v1/maps', { executable: 'x', cwd: '/', tasks });
+    await begun;
+    await full.promise;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(taken).toBe(1000);
+    sent.destroy();
+    await ended.promise;
+  });
+
   it('is withdrawn when the connection of its answer ends', async () => {
     const withdrawn = deferred<void>();
     does.map = async function* (_: unknown, { signal }: MapRequest) {
