@@ -103,7 +103,7 @@ class Jobs(unittest.TestCase):
             with self.assertRaises(gryphus.GryphusError) as caught:
                 next(stream)
             self.assertEqual(caught.exception.code, "queue-unavailable")
-            self.assertTrue(agent.wait("nobody-here", timeout=0))
+            self.assertTrue(agent.wait("nobody-here", timeout=60))
 
     def test_refusals(self):
         with self.assertRaises(gryphus.GryphusError) as caught:

@@ -91,10 +91,11 @@ describe('a stream of items', () => {
       sent.once('error', reject).end();
     });
     // Until it no longer makes any.
-    for (let before = -1; before !== made && made < 1000; ) {
+    let before: number;
+    do {
       before = made;
       await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    } while (before !== made && before < 1000);
     expect(made).toBeLessThan(100);
     stalled();
     await ended;
