@@ -1,7 +1,8 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
+import { killMatching, processesOf } from '../agent/kill.ts';
 
 describe('results of a job in the pool', () => {
   let agent: TestAgent;
@@ -91,4 +92,27 @@ describe('results of a job in the pool', () => {
     await agent.ok('wait', '--no-outcome', '--timeout', '60', String(cluster));
     expect([agent.read('there/out'), agent.read('ran')]).toEqual(['text\n', 'ran\n']);
   }, 90_000);
+
+  it('that somebody has deleted at the worker are not waited for: the job is held', async () => {
+    agent.file(
+      'large.sh',
+      '#!/bin/sh\nuntil [ -e "$1" ]; do sleep 0.05; done\nhead -c 3000000 /dev/zero >large\n',
+      0o755,
+    );
+    const go = join(agent.work, 'go');
+    const cluster = await agent.submit(
+      `executable = large.sh\narguments = ${go}\nshould_transfer_files = YES\ntransfer_output_files = large\nlog = large.log\nqueue\n`,
+    );
+    await until('it to run', () => agent.read('large.log').includes('001 (') || undefined);
+    const [manager = 0] = processesOf('gridmanager/main.js', agent);
+    process.kill(manager, 'SIGSTOP');
+    agent.file('go', '');
+    await until('its end', async () => /0 cores claimed/.test(await agent.ok('status')) || undefined);
+    killMatching('worker.mjs', agent);
+    rmSync(join(agent.home, 'state/pool/worker/jobs'), { recursive: true });
+    process.kill(manager, 'SIGCONT');
+    const reason = () => agent.ok('q', '--format', '%s', 'HoldReason', String(cluster));
+    await until('it to be held', async () => (await reason()).includes('are not there any more') || undefined, 60_000);
+    await agent.ok('rm', String(cluster));
+  }, 120_000);
 });

@@ -322,7 +322,10 @@ async function answer(
       else direct.end(ask.key, 'the agreement is over');
       return say({ t: 'answer', id: ask.id, ok: true });
     }
-    if (!dir) throw new Error(`there are no files of ${ask.key} here`);
+    if (!dir) {
+      const message = `the files of ${ask.key} are not there any more`;
+      return say({ t: 'answer', id: ask.id, ok: false, refused: true, message });
+    }
     if (ask.what === 'read')
       return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
     if (ask.what !== 'files') throw new Error(`'${ask.what}' is not supported here`);
