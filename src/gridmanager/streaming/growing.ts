@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { asError, GryphusError } from '../../errors.ts';
 import type { Attrs } from '../../job/attrs.ts';
@@ -10,6 +10,7 @@ import { hashOf } from '../../staging/grown-files.ts';
 import { makeParents } from '../../staging/place.ts';
 import type { AttemptSpool, StreamName } from '../../staging/streams.ts';
 import { isUrl } from '../../staging/url/file-url.ts';
+import { writeWhole } from '../../util/private-file.ts';
 import { Turns } from '../../util/turns.ts';
 import type { UrlOutputs } from '../url-outputs.ts';
 import { growHere } from './grow-here.ts';
@@ -281,8 +282,7 @@ export class GrowingOutputs {
     const directory = this.#place(id, place);
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const path = join(directory, SENT_FILE);
-    await writeFile(`${path}.new`, JSON.stringify(sent), { mode: 0o600 });
-    await rename(`${path}.new`, path);
+    writeWhole(path, JSON.stringify(sent));
   }
 
   #place(id: JobId, place: string): string {

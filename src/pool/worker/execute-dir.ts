@@ -28,6 +28,7 @@ function fallbackOf(): string {
 /** In the worker's directory: those that it ever used. */
 const NOTE_FILE = 'execute.json';
 const PATHS = z.array(text);
+const TRIES = 20;
 /** Names the worker that uses a directory. */
 const WORKER_FILE = 'worker';
 
@@ -66,19 +67,27 @@ export class ExecuteDir {
     if (this.#base === undefined) {
       makeOwn(this.#workerDir, 0o711);
       makeOwn(this.path, 0o711);
-    } else {
-      mkdirSync(this.#base, { recursive: true, mode: 0o755 });
-      // In a directory that anybody may write to, somebody else could have made it.
-      if (this.#base === fallbackOf()) makeOwn(this.#base, 0o755);
-      if (!isReachable(this.#base))
-        throw new Error(`${this.#base} cannot be reached by the accounts of jobs (pool.execute)`);
-      sweep(this.#base);
-      makeOwn(this.path, 0o711);
-      writeFileSync(join(this.path, WORKER_FILE), this.#workerDir, { mode: 0o600 });
-    }
+    } else this.#makeIn(this.#base);
     const noted = this.#noted();
     if (!noted.includes(this.path)) writeWhole(this.#noteFile, JSON.stringify([...noted, this.path]));
     this.#isOpen = true;
+  }
+
+  /** Another worker that ends removes the base if it is empty, perhaps at any moment in here. */
+  #makeIn(base: string): void {
+    for (let tries = 1; ; tries++) {
+      try {
+        mkdirSync(base, { recursive: true, mode: 0o755 });
+        // In a directory that anybody may write to, somebody else could have made it.
+        if (base === fallbackOf()) makeOwn(base, 0o755);
+        if (!isReachable(base)) throw new Error(`${base} cannot be reached by the accounts of jobs (pool.execute)`);
+        sweep(base);
+        makeOwn(this.path, 0o711);
+        return writeFileSync(join(this.path, WORKER_FILE), this.#workerDir, { mode: 0o600 });
+      } catch (thrown) {
+        if (tries === TRIES) throw thrown;
+      }
+    }
   }
 
   get #noteFile(): string {
