@@ -149,7 +149,8 @@ const LONGEST_PAUSE_MS = 1000;
 
 /**
  * Resolves as soon as `look` returns a value; throws after the deadline, naming what it was waiting for. A look that
- * starts a command is repeated less often: a test that waits leaves the machine to those that work.
+ * starts a command is repeated less often: a test that waits leaves the machine to those that work. A file that the look
+ * reads, and that is not there yet, is waited for.
  */
 export async function until<T>(
   what: string,
@@ -159,10 +160,16 @@ export async function until<T>(
   const deadline = Date.now() + ms;
   for (;;) {
     const begun = Date.now();
-    const seen = await look();
-    if (seen !== undefined && seen !== false) return seen;
+    let missing: unknown;
+    try {
+      const seen = await look();
+      if (seen !== undefined && seen !== false) return seen;
+    } catch (thrown) {
+      if (!(thrown instanceof Error) || !('code' in thrown) || thrown.code !== 'ENOENT') throw thrown;
+      missing = thrown;
+    }
     const now = Date.now();
-    if (now > deadline) throw new Error(`waited ${ms} ms in vain for ${what}`);
+    if (now > deadline) throw new Error(`waited ${ms} ms in vain for ${what}`, { cause: missing });
     const pause = Math.min(LONGEST_PAUSE_MS, Math.max(PAUSE_MS, 2 * (now - begun)));
     await new Promise((done) => setTimeout(done, pause));
   }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
@@ -103,8 +103,7 @@ describe('results of a job in the pool', () => {
     const cluster = await agent.submit(
       `executable = large.sh\narguments = ${go}\nshould_transfer_files = YES\ntransfer_output_files = large\nlog = large.log\nqueue\n`,
     );
-    const begun = () => existsSync(join(agent.work, 'large.log')) && agent.read('large.log').includes('001 (');
-    await until('it to run', () => begun() || undefined);
+    await until('it to run', () => agent.read('large.log').includes('001 (') || undefined);
     const [manager = 0] = processesOf('gridmanager/main.js', agent);
     process.kill(manager, 'SIGSTOP');
     agent.file('go', '');
