@@ -19,6 +19,8 @@ export const SELECTION = z.strictObject({
   constraint: text.optional().meta({ description: 'A ClassAd expression.' }),
 });
 
+const MEMORY = 'a number of MB, or a text such as "4G"';
+
 /** As `gryphus run`. */
 export const COMMAND = z.strictObject({
   command: strings.min(1).meta({ description: 'The program and its arguments.' }),
@@ -27,7 +29,7 @@ export const COMMAND = z.strictObject({
   cwd: cwd.optional(),
   cpus: z.int().positive().optional(),
   memory: z
-    .union([text, z.number()], 'a number of MB, or a text such as "4G"')
+    .union([text.regex(/^\d+(?:\.\d+)?\s*(?:[KMGT]i?)?B?$/i, MEMORY), z.number().positive(MEMORY)], MEMORY)
     .optional()
     .meta({ description: 'MB, or such as "4G".' }),
   gpus: count.optional(),

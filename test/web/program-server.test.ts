@@ -191,7 +191,7 @@ describe('the interface', () => {
 
   it('names each fault, and where the routes are described', async () => {
     const suggestions = ['What each route takes and answers is described in /api/v1/openapi.json.'];
-    expect(await json('POST', '/run', { command: ['a', 1], cpus: 'four', colour: 'red', memory: [] })).toEqual({
+    expect(await json('POST', '/run', { command: ['a', 1], cpus: 'four', colour: 'red', memory: 'lots' })).toEqual({
       status: 400,
       code: 'bad-input',
       message: expect.stringMatching(/^In the body, command\[1\]: .*; cpus: .*; memory: .*; colour: .*\.$/) as unknown,
