@@ -10,6 +10,8 @@ export class WebDav {
   readonly asked: string[] = [];
   /** Answers to give instead of the next ones. */
   readonly refusals: number[] = [];
+  /** What happens to a file that was stored, before anybody can ask for it. */
+  spoil: (path: string) => void = () => undefined;
   readonly #server: Server;
 
   constructor() {
@@ -37,6 +39,7 @@ export class WebDav {
         if (method === 'PUT') {
           if (!existsSync(dirname(path))) return answer(409);
           writeFileSync(path, Buffer.concat(chunks));
+          this.spoil(path);
           return answer(201);
         }
         return existsSync(path) ? answer(200, readFileSync(path)) : answer(404);
