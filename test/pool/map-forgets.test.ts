@@ -48,14 +48,7 @@ describe('what a map has done with', () => {
       const channel = new Channel<FromClient, ToClient>(socket, readFromClient);
       channel.open(
         (message) => {
-          if (message.t === 'tasks')
-            for (const [key] of message.tasks)
-              channel.send({
-                t: 'result',
-                key,
-                ending: { how: { kind: 'exited', code: 0 } },
-                inline: { stdout: 0, stderr: 0 },
-              });
+          if (message.t === 'tasks') endAll(channel, message.tasks);
           if (message.t !== 'forget') return;
           forgets.push(message.keys);
           if (forgets.length === 1) socket.destroy();
@@ -138,14 +131,7 @@ describe('what a map has done with', () => {
             begin();
             if (enough) stop.abort();
             else socket.destroy();
-          } else
-            for (const [key] of message.tasks)
-              channel.send({
-                t: 'result',
-                key,
-                ending: { how: { kind: 'exited', code: 0 } },
-                inline: { stdout: 0, stderr: 0 },
-              });
+          } else endAll(channel, message.tasks);
         },
         () => undefined,
       );
@@ -205,3 +191,14 @@ describe('what a map has done with', () => {
     clients.close();
   });
 });
+
+/** Each task has ended well. */
+function endAll(channel: Channel<FromClient, ToClient>, tasks: Extract<FromClient, { t: 'tasks' }>['tasks']): void {
+  for (const [key] of tasks)
+    channel.send({
+      t: 'result',
+      key,
+      ending: { how: { kind: 'exited', code: 0 } },
+      inline: { stdout: 0, stderr: 0 },
+    });
+}
