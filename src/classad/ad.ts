@@ -4,6 +4,13 @@ import type { Value } from './values.ts';
 
 const SIDES: ReadonlySet<string> = new Set(['my', 'target', 'other']);
 
+/** Where an ad's attributes are when only those that are asked for shall be parsed. */
+export interface AttributeSource {
+  /** `key`: a name in any case. */
+  find(key: string): Expr | undefined;
+  entries(): Iterable<readonly [name: string, expr: Expr]>;
+}
+
 /**
  * A ClassAd: attributes by name (in any case), each an expression. Expressions are immutable, so ads can share them and
  * `copy` is cheap. A chained ad inherits the attributes of its parent that it does not define itself, at no cost.
@@ -14,6 +21,8 @@ export class ClassAd {
   private readonly spelling = new Map<string, string>();
   private chained: ClassAd | undefined;
   private ownSides = false;
+  /** Until something other than one name is asked for. */
+  private unread: AttributeSource | undefined;
   private nested: Map<RecordExpr, ClassAd> | undefined;
   /** The ad around this one, in which names not found here are looked up. */
   parent: ClassAd | undefined;
@@ -33,8 +42,16 @@ export class ClassAd {
     return ad;
   }
 
+  /** An ad whose attributes are those of the source, which must not change. */
+  static reading(source: AttributeSource): ClassAd {
+    const ad = new ClassAd();
+    ad.unread = source;
+    return ad;
+  }
+
   /** The number of its own attributes, not counting the chained parent's. */
   get size(): number {
+    this.read();
     return this.own.size;
   }
 
@@ -49,18 +66,18 @@ export class ClassAd {
 
   /** Like `get`, for a name already folded to lower case. */
   find(key: string): Expr | undefined {
-    const expr = this.own.get(key);
-    if (expr !== undefined) return expr;
-    for (let ad = this.chained; ad !== undefined; ad = ad.chained) {
-      const inherited = ad.own.get(key);
-      if (inherited !== undefined) return inherited;
+    for (let ad: ClassAd | undefined = this; ad !== undefined; ad = ad.chained) {
+      const expr = ad.unread === undefined ? ad.own.get(key) : ad.unread.find(key);
+      if (expr !== undefined) return expr;
     }
     return undefined;
   }
 
   /** Whether it has, or had, an attribute with the name of a match's side (MY, TARGET, other). */
   get namesSides(): boolean {
-    return this.ownSides || (this.chained?.namesSides ?? false);
+    const { unread } = this;
+    const own = unread === undefined ? this.ownSides : [...SIDES].some((side) => unread.find(side) !== undefined);
+    return own || (this.chained?.namesSides ?? false);
   }
 
   /** Sets an attribute to a constant. */
@@ -69,6 +86,7 @@ export class ClassAd {
   }
 
   setExpr(name: string, expr: Expr): this {
+    this.read();
     const key = attrKey(name);
     if (SIDES.has(key)) this.ownSides = true;
     if (name !== key && !this.own.has(key)) this.spelling.set(key, name);
@@ -81,6 +99,7 @@ export class ClassAd {
    * was one.
    */
   delete(name: string): boolean {
+    this.read();
     const key = attrKey(name);
     const had = this.own.delete(key);
     this.spelling.delete(key);
@@ -91,16 +110,19 @@ export class ClassAd {
 
   /** The names of its own attributes as first written, in order of insertion. */
   keys(): string[] {
+    this.read();
     return [...this.own.keys()].map((key) => this.spelling.get(key) ?? key);
   }
 
   /** Its own attributes. */
   *entries(): IterableIterator<readonly [name: string, expr: Expr]> {
+    this.read();
     for (const [key, expr] of this.own) yield [this.spelling.get(key) ?? key, expr];
   }
 
   /** Calls `use` for each of its own attributes, with folded names. */
   forEachOwn(use: (key: string, expr: Expr) => void): void {
+    this.read();
     this.own.forEach((expr, key) => use(key, expr));
   }
 
@@ -127,6 +149,7 @@ export class ClassAd {
 
   /** A copy with the same chained parent, but outside any other ad. */
   copy(): ClassAd {
+    this.read();
     const copy = new ClassAd();
     for (const [key, expr] of this.own) copy.own.set(key, expr);
     for (const [key, name] of this.spelling) copy.spelling.set(key, name);
@@ -144,5 +167,12 @@ export class ClassAd {
       this.nested.set(record, ad);
     }
     return ad;
+  }
+
+  private read(): void {
+    const { unread } = this;
+    if (unread === undefined) return;
+    this.unread = undefined;
+    for (const [name, expr] of unread.entries()) this.setExpr(name, expr);
   }
 }

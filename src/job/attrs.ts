@@ -26,6 +26,8 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   /** For a shared layer: the spelling here, by name in lower case. */
   #index: Map<string, string> | undefined;
   #record: Readonly<Record<string, string>> | undefined;
+  /** For a layer over another: whether each name is spelled as usual. */
+  #usual: boolean | undefined;
 
   /**
    * `own`: a function is called when an attribute of this layer is first read. `lacks` tells of a name in lower case that
@@ -84,15 +86,39 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   /** The name as spelled in this layer, if it has it. */
   #spelled(name: string): string | undefined {
     if (Object.hasOwn(this.own, name)) return name;
+    const usual = this.parent && usualSpelling(name);
+    if (usual !== undefined && this.#isUsual()) return Object.hasOwn(this.own, usual) ? usual : undefined;
     const low = name.toLowerCase();
     if (this.parent) {
-      // A job's own layer is small and rarely read, so an index would cost more than it saves.
+      // An index of so small a layer would cost more than it saves.
       for (const mine in this.own) if (mine.length === name.length && mine.toLowerCase() === low) return mine;
       return undefined;
     }
     this.#index ??= new Map(Object.keys(this.own).map((mine) => [mine.toLowerCase(), mine]));
     return this.#index.get(low);
   }
+
+  #isUsual(): boolean {
+    if (this.#usual === undefined) {
+      this.#usual = true;
+      for (const name in this.own) if (usualSpelling(name) !== name) this.#usual = false;
+    }
+    return this.#usual;
+  }
+}
+
+/** By name in any spelling. Never emptied, because layers remember what they learned from it. */
+const spellings = new Map<string, string>();
+const REMEMBERED = 20_000;
+
+/** The spelling in which this process saw the name first; `undefined` after too many names. */
+function usualSpelling(name: string): string | undefined {
+  const known = spellings.get(name);
+  if (known !== undefined || spellings.size >= REMEMBERED) return known;
+  const low = name.toLowerCase();
+  const usual = spellings.get(low) ?? name;
+  spellings.set(low, usual).set(name, usual);
+  return usual;
 }
 
 /** The same attributes with pending changes; `null` removes one. */

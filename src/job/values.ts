@@ -12,7 +12,7 @@ import {
   type Value,
 } from '../classad/api.ts';
 import { GryphusError } from '../errors.ts';
-import type { Attrs, AttrTexts } from './attrs.ts';
+import { Attrs, type AttrTexts, withAttrs } from './attrs.ts';
 
 /** Anything that provides the expression texts of attributes by name. */
 export interface TextSource {
@@ -64,21 +64,12 @@ export function truthOf(attrs: Attrs, name: string, about: AttrTexts = {}): bool
   const text = attrs.get(name);
   if (text === undefined) return undefined;
   if (/^(true|false)$/i.test(text)) return text.toLowerCase() === 'true';
-  return condition(evaluate(expression(text), { my: withEdits(attrs, about) }));
-}
-
-function withEdits(attrs: Attrs, about: AttrTexts): ClassAd {
-  const ad = adOf(attrs);
-  for (const [key, value] of Object.entries(about)) {
-    if (value === null) ad.delete(key);
-    else ad.setExpr(key, expression(value));
-  }
-  return ad;
+  return condition(evaluate(expression(text), { my: viewOf(withAttrs(attrs, about)) }));
 }
 
 /** The value of an expression in a job's ad, as text; `undefined` if it has none. */
 export function valueText(attrs: Attrs, text: string): string | undefined {
-  const value = evaluate(expression(text), { my: adOf(attrs) });
+  const value = evaluate(expression(text), { my: viewOf(attrs) });
   return value === undefined || value instanceof ErrorValue ? undefined : printValue(value, 'old');
 }
 
@@ -93,8 +84,7 @@ export function whatItIs(
   text: string,
   about: AttrTexts,
 ): { readonly kind: ValueKind; readonly missing?: string } {
-  const ad = withEdits(attrs, about);
-  const value = evaluate(expression(text), { my: ad });
+  const value = evaluate(expression(text), { my: viewOf(withAttrs(attrs, about)) });
   const bare = /^(?:MY\.)?([A-Za-z_]\w*)$/i.exec(text.trim())?.[1];
   if (value === undefined && bare !== undefined && !/^undefined$/i.test(bare))
     return { kind: 'undefined', missing: bare };
@@ -109,10 +99,13 @@ function kindOf(value: Value): ValueKind {
   return value instanceof ErrorValue ? 'error' : value instanceof ListValue ? 'list' : 'other';
 }
 
-/** A job's ad, chained to its cluster's, which is built once for all jobs of the cluster. */
+/**
+ * A job's ad for matchmaking, chained to its cluster's, which is built once for all jobs of the cluster. What hides an
+ * attribute of the cluster is undefined.
+ */
 export function adOf(attrs: Attrs): ClassAd {
   const ad = new ClassAd();
-  for (const [name, text] of Object.entries(attrs.own)) if (text !== null) ad.setExpr(name, expression(text));
+  for (const [name, text] of Object.entries(attrs.own)) ad.setExpr(name, expression(text ?? 'undefined'));
   if (attrs.parent) ad.chainTo(sharedAd(attrs.parent));
   return ad;
 }
@@ -125,7 +118,7 @@ export type ClassAdPredicate = (attrs: Attrs) => boolean;
  */
 export function compileConstraint(text: string, where: string): ClassAdPredicate {
   const expr = wholeExpr(text, where, `For example: --constraint 'JobStatus == 5 && Owner == "jane"'`);
-  return (attrs) => condition(evaluate(expr, { my: adOf(attrs) })) === true;
+  return (attrs) => condition(evaluate(expr, { my: viewOf(attrs) })) === true;
 }
 
 /** Throws 'bad-input' if an attribute's value is not a ClassAd expression. */
@@ -180,8 +173,20 @@ function parseStored(text: string): Expr {
 }
 
 function valueOf(source: TextSource, text: string) {
-  const isAd = 'own' in source;
-  return evaluate(expression(text), isAd ? { my: adOf(source as Attrs) } : {});
+  return evaluate(expression(text), source instanceof Attrs ? { my: viewOf(source) } : {});
+}
+
+/** The same ad for one evaluation, which needs few of its attributes. */
+function viewOf(attrs: Attrs): ClassAd {
+  return ClassAd.reading({
+    find(key) {
+      const text = attrs.get(key);
+      return text === undefined ? undefined : expression(text);
+    },
+    *entries() {
+      for (const [name, text] of attrs) yield [name, expression(text)];
+    },
+  });
 }
 
 function condition(value: unknown): boolean | undefined {

@@ -93,7 +93,7 @@ export class Checkpoints {
 
   /** What is stored elsewhere of a job's checkpoints. */
   async remotes(id: JobId): Promise<readonly RemoteCheckpoint[]> {
-    const attempts = await readdir(this.#of(id)).catch(() => []);
+    const attempts = await this.#attempts(id);
     const all = attempts.flatMap((name) => [join(name, EARLIER_FILE), join(name, REMOTE_FILE)]);
     const found = await Promise.all(all.map((name) => readRemote(join(this.#of(id), name))));
     return found.flatMap((one) => one ?? []);
@@ -189,11 +189,14 @@ export class Checkpoints {
     return join(this.#root, formatJobId(id));
   }
 
+  async #attempts(id: JobId): Promise<readonly string[]> {
+    // Every job asks, but most have no checkpoint.
+    return existsSync(this.#of(id)) ? readdir(this.#of(id)).catch(() => []) : [];
+  }
+
   /** The last complete checkpoint of an earlier attempt. */
   async #before(id: JobId, attempt: number): Promise<string | undefined> {
-    // Every job asks, but most have no checkpoint.
-    const names = existsSync(this.#of(id)) ? await readdir(this.#of(id)).catch(() => []) : [];
-    const numbers = names.filter((name) => /^\d+$/.test(name)).map(Number);
+    const numbers = (await this.#attempts(id)).filter((name) => /^\d+$/.test(name)).map(Number);
     const last = Math.max(...numbers.filter((number) => number < attempt));
     return Number.isFinite(last) ? join(this.#of(id), String(last)) : undefined;
   }

@@ -1,6 +1,8 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { evaluate, parseExpr } from '../../src/classad/api.ts';
 import { Attrs } from '../../src/job/attrs.ts';
-import { compileConstraint, quoted, readBoolean, readNumber, readString, truthOf } from '../../src/job/values.ts';
+import { adOf, compileConstraint, quoted, readBoolean, readNumber, readString, truthOf } from '../../src/job/values.ts';
 
 const cluster = new Attrs({ Cmd: '"/bin/true"', RequestMemory: '128', JobMaxRetries: '3', NumJobCompletions: '0' });
 const job = new Attrs(
@@ -46,10 +48,42 @@ describe('a constraint', () => {
     expect(compileConstraint('RequestMemory > 128', 'x')(job)).toBe(false);
     expect(compileConstraint('Missing', 'x')(job)).toBe(false);
   });
+  it('does not see what the job hides of its cluster', () => {
+    const hides = new Attrs({ requestmemory: null }, cluster);
+    expect(compileConstraint('RequestMemory =?= undefined', 'x')(hides)).toBe(true);
+    expect(evaluate(parseExpr('RequestMemory'), { my: adOf(hides) })).toBeUndefined();
+  });
+  it('may take the whole ad', () => {
+    expect(compileConstraint('regexp("Args = .*RequestMemory = 128", string(MY)) && size(MY) == 7', 'x')(job)).toBe(true);
+  });
   it('is refused where it does not parse, with its place', () => {
     expect(() => compileConstraint('JobStatus ==', '--constraint')).toThrow(/^--constraint: /);
     expect(() => compileConstraint('a ? b : c d', '--constraint')).toThrow(
       /column 11: expected an operator or the end/,
+    );
+  });
+});
+
+describe('the layers of attributes', () => {
+  const name = fc.constantFrom('Cmd', 'cmd', 'CMD', 'Args', 'args', 'aRGS', 'Iwd', 'iwd', '__proto__', 'constructor');
+  const layer = fc.uniqueArray(fc.tuple(name, fc.option(fc.constantFrom('1', '"x"'))), {
+    selector: ([one]) => one.toLowerCase(),
+  });
+  it('give the text of the uppermost one that has the name in any spelling', () => {
+    fc.assert(
+      fc.property(layer, layer, layer, name, (lowest, middle, top, asked) => {
+        const low = (one: string) => one.toLowerCase();
+        const expected = [top, middle, lowest].map((one) => one.find(([its]) => low(its) === low(asked))?.[1]);
+        const text = expected.find((one) => one !== undefined);
+        const of = (one: typeof layer extends fc.Arbitrary<infer T> ? T : never) => {
+          const texts: Record<string, string | null> = {};
+          for (const [key, value] of one) Object.defineProperty(texts, key, { value, enumerable: true });
+          return texts;
+        };
+        const attrs = new Attrs(of(top), new Attrs(of(middle), new Attrs(of(lowest))));
+        expect(attrs.get(asked)).toBe(text ?? undefined);
+      }),
+      { numRuns: 2000 },
     );
   });
 });
