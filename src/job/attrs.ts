@@ -22,7 +22,7 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   /** The layer below, shared by all jobs of a cluster, so that an evaluator can parse it once. */
   readonly parent: Attrs | undefined;
   #own: AttrTexts | (() => AttrTexts);
-  readonly #lacks: ((low: string) => boolean) | undefined;
+  readonly #peek: ((low: string) => string | null | undefined) | undefined;
   /** For a shared layer: the spelling here, by name in lower case. */
   #index: Map<string, string> | undefined;
   #record: Readonly<Record<string, string>> | undefined;
@@ -30,13 +30,13 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   #usual: boolean | undefined;
 
   /**
-   * `own`: a function is called when an attribute of this layer is first read. `lacks` tells of a name in lower case that
-   * this layer does not have it, as far as that is known without the function.
+   * `own`: a function is called when an attribute of this layer is first read. `peek` tells of a name in lower case, as far
+   * as that is known without the function, its text, or `null`: this layer does not have it.
    */
-  constructor(own: AttrTexts | (() => AttrTexts), parent?: Attrs, lacks?: (low: string) => boolean) {
+  constructor(own: AttrTexts | (() => AttrTexts), parent?: Attrs, peek?: (low: string) => string | null | undefined) {
     this.#own = own;
     this.parent = parent;
-    this.#lacks = lacks;
+    this.#peek = peek;
   }
 
   /** The attributes of this layer only. */
@@ -46,7 +46,10 @@ export class Attrs implements Iterable<readonly [name: string, text: string]> {
   }
 
   get(name: string): string | undefined {
-    if (typeof this.#own === 'function' && this.#lacks?.(name.toLowerCase())) return this.parent?.get(name);
+    if (typeof this.#own === 'function' && this.#peek !== undefined) {
+      const seen = this.#peek(name.toLowerCase());
+      if (seen !== undefined) return seen ?? this.parent?.get(name);
+    }
     const text = Object.hasOwn(this.own, name) ? this.own[name] : undefined;
     if (text !== undefined) return text ?? undefined;
     const mine = this.#spelled(name);

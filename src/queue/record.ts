@@ -19,19 +19,28 @@ export interface StoredJob {
   readonly own: string;
 }
 
-/** Attributes derived from the job's fields, never stored. In lower case. */
-const MADE = new Set([
-  'clusterid',
-  'procid',
-  'jobstatus',
-  'enteredcurrentstatus',
-  'gryphusstate',
-  'gryphussite',
-  'gryphusattempt',
-]);
+/** A job's record and the name of its site. */
+interface Placed {
+  readonly id: JobId;
+  readonly stored: StoredJob;
+  readonly site: string;
+}
+
+/** Attributes that follow from the record's fields, never stored. */
+const MADE: readonly (readonly [name: string, text: (job: Placed) => string])[] = [
+  ['ClusterId', ({ id }) => `${id.cluster}`],
+  ['ProcId', ({ id }) => `${id.proc}`],
+  ['JobStatus', ({ stored }) => STATUS[stored.state]],
+  ['EnteredCurrentStatus', ({ stored }) => `${stored.since}`],
+  ['GryphusState', ({ stored }) => `"${stored.state}"`],
+  ['GryphusSite', ({ site }) => siteText(site)],
+  ['GryphusAttempt', ({ stored }) => `${stored.attempt}`],
+];
+
+const MADE_BY_LOW = new Map(MADE.map(([name, text]) => [name.toLowerCase(), text]));
 
 export function isMade(attribute: string): boolean {
-  return MADE.has(attribute.toLowerCase());
+  return MADE_BY_LOW.has(attribute.toLowerCase());
 }
 
 export function encodeJob(job: StoredJob): string {
@@ -74,35 +83,33 @@ export function decodeJob(id: JobId, stored: StoredJob, cluster: Attrs, names: N
   const { state, priority, attempt, since } = stored;
   const manager = names.get(stored.manager) ?? '';
   const site = names.get(stored.site) ?? '';
-  let low: string | undefined;
+  const job = { id, stored, site };
+  let text: string | undefined;
   // Most of what is asked of a job is its cluster's: to look for a name in the text costs less than to parse it.
-  const lacks = (name: string): boolean => {
-    low ??= stored.own.toLowerCase();
-    return /^\w+$/.test(name) && !MADE.has(name) && !low.includes(`"${name}":`);
+  const peek = (low: string): string | null | undefined => {
+    const made = MADE_BY_LOW.get(low);
+    if (made) return made(job);
+    text ??= stored.own.toLowerCase();
+    return /^\w+$/.test(low) && !text.includes(`"${low}":`) ? null : undefined;
   };
-  const attrs = new Attrs(() => ownOf(id, stored, site), cluster, lacks);
+  const attrs = new Attrs(() => ownOf(id, stored, site), cluster, peek);
   return { id, state, manager, site, attempt, priority, since, attrs };
 }
 
 /** The job's own attributes, with those that are derived from its fields. */
 export function ownOf(id: JobId, stored: StoredJob, site: string): AttrTexts {
-  const { state, attempt, since, own } = stored;
+  const { own } = stored;
   const attrs = own === NO_ATTRS ? {} : readAttrTexts(own, `The queue's record of job ${id.cluster}.${id.proc}`);
-  attrs['ClusterId'] = `${id.cluster}`;
-  attrs['ProcId'] = `${id.proc}`;
-  attrs['JobStatus'] = STATUS[state];
-  attrs['EnteredCurrentStatus'] = `${since}`;
-  attrs['GryphusState'] = `"${state}"`;
-  attrs['GryphusSite'] = siteText(site);
-  attrs['GryphusAttempt'] = `${attempt}`;
+  const job = { id, stored, site };
+  for (const [name, text] of MADE) attrs[name] = text(job);
   return attrs;
 }
 
 /** JSON of the same. */
-export function ownText({ cluster, proc }: JobId, stored: StoredJob, site: string): string {
-  const { state, attempt, since, own } = stored;
-  const made = `"ClusterId":"${cluster}","ProcId":"${proc}","JobStatus":"${STATUS[state]}","EnteredCurrentStatus":"${since}","GryphusState":"\\"${state}\\"","GryphusSite":${JSON.stringify(siteText(site))},"GryphusAttempt":"${attempt}"`;
-  return own === NO_ATTRS ? `{${made}}` : `${own.slice(0, -1)},${made}}`;
+export function ownText(id: JobId, stored: StoredJob, site: string): string {
+  const job = { id, stored, site };
+  const made = MADE.map(([name, text]) => `"${name}":${JSON.stringify(text(job))}`).join();
+  return stored.own === NO_ATTRS ? `{${made}}` : `${stored.own.slice(0, -1)},${made}}`;
 }
 
 const NO_ATTRS = '{}';

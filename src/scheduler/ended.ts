@@ -5,7 +5,7 @@ import type { EventEntry, Queue } from '../queue/api.ts';
 
 /** Jobs in one step. */
 const AT_ONCE = 4000;
-/** As many may wait while others are more urgent: each takes some forty bytes. */
+/** As many may wait while others are more urgent: each takes 16 bytes. */
 const MOST_LATE = 1_000_000;
 
 const ENDS: readonly State[] = STATES.filter(isEnd);
@@ -17,8 +17,8 @@ const ENDS: readonly State[] = STATES.filter(isEnd);
 export class Ended {
   readonly #queue: Pick<Queue, 'get' | 'query' | 'retire' | 'totals'>;
   readonly #kept = new Map<string, JobId>();
-  /** Jobs whose move waits until no event does, oldest first. */
-  readonly #late: (readonly JobId[])[] = [];
+  /** Jobs whose move waits until no event does, oldest first: cluster and proc of each, because there may be a million. */
+  readonly #late: Float64Array[] = [];
   #lateJobs = 0;
   /** Jobs that had already ended at the start: their events may not have reached all listeners yet. */
   #found: readonly JobId[] = [];
@@ -52,7 +52,7 @@ export class Ended {
     });
     if (ids.length === 0) return;
     if (!behind || this.#lateJobs + ids.length > MOST_LATE) return this.#retire(ids);
-    this.#late.push(ids);
+    this.#late.push(Float64Array.from(ids.flatMap(({ cluster, proc }) => [cluster, proc])));
     this.#lateJobs += ids.length;
   }
 
@@ -66,8 +66,8 @@ export class Ended {
     const ids: JobId[] = [];
     let pieces = 0;
     for (const some of this.#late) {
-      if (pieces > 0 && ids.length + some.length > AT_ONCE) break;
-      ids.push(...some);
+      if (pieces > 0 && ids.length + some.length / 2 > AT_ONCE) break;
+      for (let at = 0; at < some.length; at += 2) ids.push({ cluster: some[at] ?? 0, proc: some[at + 1] ?? 0 });
       pieces += 1;
     }
     await this.#retire(ids);
