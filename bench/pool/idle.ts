@@ -44,9 +44,10 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     for (let i = 0; i < (sites ?? 0); i++) agent.site(`s${i}`, { url: 'local', batch: 'fork' });
     await agent.ok('up');
-    await agent.submit(
-      `universe = grid\ngrid_resource = batch fork s$(Process)\nexecutable = /bin/sleep\ntransfer_executable = false\narguments = 100000\nqueue ${sites}\n`,
-    );
+    if (sites !== 0)
+      await agent.submit(
+        `universe = grid\ngrid_resource = batch fork s$(Process)\nexecutable = /bin/sleep\ntransfer_executable = false\narguments = 100000\nqueue ${sites}\n`,
+      );
     // The central manager runs while the pool has work. No machine has that much.
     await agent.submit('executable = /bin/true\nrequest_memory = 90T\nqueue\n');
     const places = poolPlaces(loadPaths({ GRYPHUS_HOME: agent.home }));
