@@ -1,6 +1,5 @@
 // Builds the programs in C of native/: with gcc those for this processor, and with Debian's cross compiler those for the
-// other one. Without a compiler everything but checkpoints, remote I/O and the command
-// server works.
+// other one. Without a compiler everything but checkpoints, remote I/O and the command server works.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,17 +17,22 @@ const COMPILERS = {
   arm64: { cross: 'aarch64-linux-gnu-gcc', packages: 'gcc-aarch64-linux-gnu libc6-dev-arm64-cross' },
 };
 
-/** DIR/ARCH/NAME of each program; for each that cannot be built, a line on standard error. */
+/** DIR/ARCH/NAME of each program; a line on standard error for a processor without a compiler, or a program that cannot be built. */
 export function buildNative(root, dir) {
   for (const [arch, { cross, packages }] of Object.entries(COMPILERS)) {
     const isOurs = process.platform === 'linux' && arch === process.arch;
     const compiler = isOurs ? 'gcc' : cross;
     const missing = [compiler, 'make'].find((tool) => spawnSync(tool, ['--version']).status !== 0);
+    if (missing) {
+      const serves = Object.values(PROGRAMS).map((program) => program.serves);
+      process.stderr.write(
+        `Without the programs in C for ${arch} (there: no ${serves.join(', no ')}), because ${missing} is not installed. ` +
+          `To have them: apt install ${isOurs ? 'build-essential' : packages}, and build again.\n`,
+      );
+      continue;
+    }
     for (const [name, { from, serves }] of Object.entries(PROGRAMS)) {
-      const install = isOurs ? 'build-essential' : packages;
-      const why = missing
-        ? `there is no ${missing} here. Install it (Debian: ${install}) and build again.`
-        : build(name, { from: join(root, from), compiler }, join(dir, arch));
+      const why = build(name, { from: join(root, from), compiler }, join(dir, arch));
       if (why) process.stderr.write(`Without ${name} for ${arch} (no ${serves} there): ${why}\n`);
     }
   }
