@@ -24,6 +24,47 @@ export function processCpu(pid: number): number {
   return cpuOf((name) => name === String(pid), true);
 }
 
+/** The processor time of each process that `named` gives a name, by that name; seconds, with those that have ended since the last look. */
+export class CpuByName {
+  readonly #named: (commandLine: string, environment: string) => string | undefined;
+  /** By process: its name, what it had used at first and at the last look. */
+  readonly #seen = new Map<string, { readonly name: string; readonly first: number; last: number }>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(named: (commandLine: string, environment: string) => string | undefined) {
+    this.#named = named;
+    this.#look(true);
+    this.#timer = setInterval(() => this.#look(), 100);
+  }
+
+  end(): ReadonlyMap<string, number> {
+    clearInterval(this.#timer);
+    this.#look();
+    const all = new Map<string, number>();
+    for (const { name, first, last } of this.#seen.values()) all.set(name, (all.get(name) ?? 0) + last - first);
+    return all;
+  }
+
+  #look(isFirst = false): void {
+    for (const pid of readdirSync('/proc').filter((entry) => /^\d+$/.test(entry))) {
+      try {
+        const name = this.#named(
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '),
+          readFileSync(`/proc/${pid}/environ`, 'utf8'),
+        );
+        if (name === undefined) continue;
+        const fields = statOf(pid);
+        const used = (Number(fields[11]) + Number(fields[12])) / 100;
+        const seen = this.#seen.get(pid);
+        if (seen) seen.last = used;
+        else this.#seen.set(pid, { name, first: isFirst ? used : 0, last: used });
+      } catch {
+        // It exited in the meantime.
+      }
+    }
+  }
+}
+
 function isJobManager(pid: string, siteDir: string): boolean {
   const message = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
   return message.includes(siteDir) && message.includes('jobmanager.sh');

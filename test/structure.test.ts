@@ -76,7 +76,7 @@ const DOORS: Readonly<Record<string, string>> = {
   staging: 'credentials/gsi',
   credentials: 'credentials/myproxy',
   'open-site': 'gram',
-  gridmanager: 'pool pool/host pool/wire reverse-connection',
+  gridmanager: 'pool pool/host pool/wire reverse-connection io-proxy',
   scheduler: 'glidein pool pool/host',
   client: 'credentials/myproxy flock glidein pool pool/host pool/owner pool/wire',
   index: 'glidein pool/wire',

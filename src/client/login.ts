@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import type { Paths } from '../config/paths.ts';
 import { ERRORS, type ErrorCode, GryphusError } from '../errors.ts';
-import { loginSocketPath } from '../config/login-socket-path.ts';
+import { loginSocketPath } from '../config/manager-sockets.ts';
 import { LOGIN_KEPT_MS, stayUntil } from '../queue/stay.ts';
 import type { Queue } from '../queue/api.ts';
 import { interrupted } from '../site-check/steps.ts';

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { loadCredentials, watchConfig } from '../config/credentials.ts';
 import { followSettings, SiteBook } from '../config/follow.ts';
 import { loadPaths } from '../config/paths.ts';
@@ -14,8 +15,9 @@ import { keyAt } from '../util/private-file.ts';
 import { spreadNet } from '../util/process-net.ts';
 import { Secrets } from './chirp/secrets.ts';
 import { CredentialGate, type GateOptions } from './credential-gate.ts';
-import { loginSocketPath } from '../config/login-socket-path.ts';
+import { directReadsPath, loginSocketPath } from '../config/manager-sockets.ts';
 import { ProxyPrograms } from './io-proxy-programs.ts';
+import { DirectReads } from './remote-io/direct-reads.ts';
 import { LoginSocket } from './login-socket.ts';
 import { GridManager } from './manager.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -58,8 +60,10 @@ async function main(identity: string): Promise<void> {
   });
   const loginSocket = new LoginSocket(loginSocketPath(paths, identity));
   const address = settings['glidein.address'] ?? settings['glidein.listen'];
+  const directReads = new DirectReads(directReadsPath(paths, identity));
   const workers = {
     paths,
+    takeDirect: (raw: Duplex) => directReads.take(raw),
     queue,
     port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),
     log: (message: string, facts?: object) => log.info(facts ?? {}, message),
@@ -113,6 +117,7 @@ async function main(identity: string): Promise<void> {
     gate: new CredentialGate({ load: () => loadCredentials(paths), limits: gateLimits(settings), now: Date.now }),
     secrets: new Secrets([paths.configDir, paths.stateDir, paths.sitesDir]),
     remoteIo: () => settings['pool.remote_io'],
+    directReads,
     ioProxy: new ProxyPrograms(() => ({
       repository: join(paths.stateDir, 'repository'),
       from: settings['glidein.node'],
@@ -149,6 +154,7 @@ async function main(identity: string): Promise<void> {
   } finally {
     closeSettings();
     loginSocket.close();
+    await directReads.close();
     await queue.close();
   }
 }

@@ -38,6 +38,8 @@ export interface ManagerOptions {
   readonly gate: CredentialGate;
   readonly secrets: SiteAgentOptions['secrets'];
   readonly remoteIo: SiteAgentOptions['remoteIo'];
+  /** Answers the reads of running jobs by connections of their own. */
+  readonly directReads?: SiteAgentOptions['directReads'];
   readonly ioProxy: SiteContext['ioProxy'];
   /** How URLs of inputs and outputs are accessed. */
   readonly urls: UrlAccess;
@@ -223,6 +225,7 @@ export class GridManager {
       {
         secrets: this.#options.secrets,
         remoteIo: this.#options.remoteIo,
+        directReads: this.#options.directReads,
         placed: () => this.#census.placed(name),
         there: () => this.#census.there(name),
         capacityWanted: () => this.#capacityWanted(),

@@ -4,6 +4,7 @@ import { isAboutTheSite } from '../job/about-the-site.ts';
 import type { Again, SiteContext } from './context.ts';
 import { checkCopy } from './older-copy.ts';
 import { JobAnswers } from './chirp/answer-job.ts';
+import type { DirectReads } from './remote-io/direct-reads.ts';
 import type { Secrets } from './chirp/secrets.ts';
 import { cancelRound } from './cancel-loop.ts';
 import { asFault, isFault, type ReportFault } from '../job/faults.ts';
@@ -33,6 +34,7 @@ export interface SiteAgentOptions {
   readonly secrets: Secrets;
   /** The directories beside the submit directory that jobs with `want_remote_io` may reach (`pool.remote_io`). */
   readonly remoteIo: () => readonly string[];
+  readonly directReads: DirectReads | undefined;
   /** Number of our jobs that have an attempt at the site, and of those that may be in its queue. */
   readonly placed: () => Promise<number>;
   readonly there: () => Promise<number>;
@@ -69,7 +71,7 @@ export class SiteAgent {
     const budget = new SubmitBudget(ctx.record.limits.submitsPerMinute, ctx.now());
     this.#submit = { placed: options.placed, there: options.there, budget, committing: undefined };
     this.#watch = freshWatch(ctx);
-    const answers = new JobAnswers(ctx, options.secrets, options.remoteIo);
+    const answers = new JobAnswers(ctx, options.secrets, options.remoteIo, options.directReads);
     ctx.site.answerJobs?.((key, request, bytes) => answers.answer(key, request, bytes));
     this.#capacityPoll = { at: 0, wanted: options.capacityWanted };
   }

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError } from '../errors.ts';
@@ -14,6 +15,8 @@ export interface SiteWorkersOptions {
   readonly queue: Pick<Queue, 'kv'>;
   /** The agent's own port, as sites can reach it. */
   readonly port: { readonly host: string; readonly port: number } | undefined;
+  /** Takes a connection that is not for the central manager; false if it is. */
+  readonly takeDirect: (raw: Duplex) => Promise<boolean>;
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -27,7 +30,7 @@ const TELL_MS = 60_000;
  * it.
  */
 export function keepWays(
-  { paths, queue, port, log }: SiteWorkersOptions,
+  { paths, queue, port, takeDirect, log }: SiteWorkersOptions,
   record: SiteRecord,
   site: Pick<Site, 'describe'>,
   transport: Transport,
@@ -58,6 +61,7 @@ export function keepWays(
       node: () => node,
       port,
       centralManager: places.homeSocket,
+      takeDirect,
       onView: (view) => {
         const { because, came } = view;
         const row = { because, ...(came && { came }), at: Date.now() };

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { once } from 'node:events';
+import type { Writable } from 'node:stream';
 import { AS_THEY_ARE, CHIRP_ERROR, CHIRP_PIECE, type HomeAnswer, type HomeOp } from '../site/chirp.ts';
 import type { Incoming } from './incoming.ts';
 import { type ChirpLine, readChirpLine } from './chirp-line.ts';
@@ -203,12 +203,22 @@ export class ChirpSession {
 }
 
 /** Resolves when more may be written. */
-export async function writeTo(socket: Socket, ...pieces: readonly Uint8Array[]): Promise<void> {
-  if (socket.destroyed || !socket.writable) return;
+/** Resolves when more can be written. */
+export function writeTo(socket: Writable, ...pieces: readonly Uint8Array[]): Promise<void> {
+  if (socket.destroyed || !socket.writable) return Promise.resolve();
   socket.cork();
   const more = pieces.map((bytes) => socket.write(bytes)).every(Boolean);
   socket.uncork();
-  if (!more) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined);
+  if (more) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      socket.off('drain', done);
+      socket.off('close', done);
+      resolve();
+    };
+    socket.on('drain', done);
+    socket.on('close', done);
+  });
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import { CHIRP_LINE } from '../site/chirp.ts';
 import { lineEnd } from './chirp-line.ts';
 
@@ -7,8 +7,8 @@ export class Incoming {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = Buffer.alloc(0);
 
-  constructor(socket: Socket) {
-    this.#chunks = socket[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  constructor(from: Readable) {
+    this.#chunks = from[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
   /** The next line without its end; 'too long', or `undefined` at the end. */
@@ -36,6 +36,14 @@ export class Incoming {
       parts.push(part);
     }
     return Buffer.concat(parts);
+  }
+
+  /** The next bytes, at most so many; none only at the end. */
+  async some(most: number): Promise<Buffer> {
+    if (this.#rest.length === 0) await this.#more();
+    const part = this.#rest.subarray(0, most);
+    this.#rest = this.#rest.subarray(part.length);
+    return part;
   }
 
   async #more(): Promise<boolean> {

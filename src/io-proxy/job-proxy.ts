@@ -6,6 +6,7 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { CHIRP_CONFIG, type HomeAnswer, type HomeRequest } from '../site/chirp.ts';
 import { REMOTE_OFFLINE } from '../site/remote-io.ts';
 import { ChirpSession, writeTo } from './chirp-session.ts';
+import { type DialDirect, DirectReads } from './direct-reads.ts';
 import { DelayedAttributes } from './delayed.ts';
 import { endSoon, LINGER_MS } from './end-soon.ts';
 import type { Incoming } from './incoming.ts';
@@ -24,6 +25,8 @@ export interface AskingJob {
   readonly ad: AttrTexts;
   /** Whether it has `want_remote_io`. */
   readonly remoteIo: boolean;
+  /** If its reads can go by connections of their own. */
+  readonly dialDirect?: DialDirect | undefined;
   /** Waits while home is away, and answers `offline` (default: the error of Chirp) when it has waited long enough. */
   readonly ask: (question: Question, bytes?: Uint8Array, offline?: number) => Promise<HomeAnswer>;
 }
@@ -42,10 +45,12 @@ export class JobProxy {
   /** How many requests were sent under each name of a connection. A name is used again, so that home remembers few. */
   readonly #sent = new Map<string, number>();
   readonly #freeNames = Array.from({ length: MOST_SESSIONS }, (_, i) => `${this.cookie.slice(0, 8)}.${i}`);
+  readonly #direct: DirectReads | undefined;
   #given = false;
 
   constructor(job: AskingJob) {
     this.#job = job;
+    this.#direct = job.dialDirect && new DirectReads(job.dialDirect);
     const ad = new Map(Object.entries(job.ad).map(([name, text]) => [name.toLowerCase(), text ?? undefined]));
     this.#delayed = new DelayedAttributes((name) => ad.get(name.toLowerCase()));
     this.#timer = setInterval(() => void this.#tellDelayed(), DELAY_MS);
@@ -95,16 +100,24 @@ export class JobProxy {
 
   /** Its requests have their own names and numbers, which survive this process. */
   #remote(socket: Socket, incoming: Incoming, name: string): Promise<void> {
+    const write = (pieces: readonly Uint8Array[]) => writeTo(socket, ...pieces);
+    const direct = this.#direct?.session(write);
     return runRemoteSession({
       incoming,
-      write: (pieces) => writeTo(socket, ...pieces),
+      write,
+      ...(direct && { direct: direct.read }),
       ask: ({ call, words, numbers, bytes, n, again }) =>
         this.#job.ask(
           { op: 'remote_io', words: [call, ...words], numbers: [...numbers], session: `remote.${name}`, n, again },
           bytes,
           REMOTE_OFFLINE,
         ),
-    });
+    }).finally(direct?.end);
+  }
+
+  /** The worker's connection with home was cut. */
+  cut(): void {
+    this.#direct?.cut();
   }
 
   /** The job has ended. Resolves when home knows all that it said. */

@@ -9,12 +9,14 @@ export interface RemoteSessionOptions {
   /** Asks the job's home, and waits for it while it is away. */
   readonly ask: (request: RemoteRequest) => Promise<HomeAnswer>;
   readonly write: (pieces: readonly Uint8Array[]) => Promise<void>;
+  /** Answers a read by a connection of its own with home; false if there is none, and nothing was written. */
+  readonly direct?: (request: readonly Uint8Array[], wanted: number) => Promise<boolean>;
 }
 
 const EMPTY = Buffer.alloc(0);
 
 /** Answers its requests, one after another, until it ends the connection or sends what is not a request. */
-export async function runRemoteSession({ incoming, ask, write }: RemoteSessionOptions): Promise<void> {
+export async function runRemoteSession({ incoming, ask, write, direct }: RemoteSessionOptions): Promise<void> {
   for (;;) {
     const head = await incoming.bytes(REMOTE_HEAD);
     if (head.length < REMOTE_HEAD) return;
@@ -23,6 +25,7 @@ export async function runRemoteSession({ incoming, ask, write }: RemoteSessionOp
     const frame = await incoming.bytes(length);
     if (frame.length < length) return;
     const request = readRemoteRequest(frame);
+    if (request?.call === 'read' && (await direct?.([head, frame], request.numbers[1] ?? 0))) continue;
     const { result, bytes = EMPTY } = request ? await ask(request) : { result: -constants.errno.EILSEQ };
     await write(remoteAnswer(result, bytes));
   }

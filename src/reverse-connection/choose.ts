@@ -44,7 +44,7 @@ export function chooseWays({ port, connection, relay, mailbox }: Tested): WaysVi
   if (port !== undefined) {
     const name = `port ${port.host}:${port.port}`;
     const probe = relay?.ok === true ? (relay.probes[0] ?? 'not tried') : 'not tried';
-    if (probe === 'ok' || probe === 'not tried') ways.push({ kind: 'port', ...port });
+    if (probe === 'ok' || probe === 'not tried') ways.push({ kind: 'port', ...port, own: true });
     if (probe === 'ok') because.push(`${name}: the login node reaches it.`);
     else if (probe === 'not tried') because.push(`${name}: it could not be tested from the login node.`);
     else later.push(`${name}: not used, the login node does not reach it (${probe}).`);

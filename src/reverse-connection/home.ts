@@ -6,7 +6,13 @@ export const WAY = z.discriminatedUnion('kind', [
   /** A socket file that leads home: on this machine, or on the login node where the agent's ssh connection ends. */
   z.object({ kind: z.literal('socket'), path: z.string() }),
   /** A port of the agent itself, or of the login node; the worker's node must be able to resolve `host`. */
-  z.object({ kind: z.literal('port'), host: z.string(), port: z.number().int() }),
+  z.object({
+    kind: z.literal('port'),
+    host: z.string(),
+    port: z.number().int(),
+    /** The agent's own, which leads to the central manager only. */
+    own: z.literal(true).optional(),
+  }),
   /** Files in a directory that both sides can see. */
   z.object({ kind: z.literal('mailbox'), directory: z.string() }),
 ]);

@@ -21,6 +21,8 @@ export interface SiteWaysOptions {
   readonly port: { readonly host: string; readonly port: number } | undefined;
   /** The socket at home to which workers' links are connected; there the workers identify themselves. */
   readonly centralManager: string;
+  /** Takes a link that is not for the central manager; false if it is. */
+  readonly takeDirect?: (raw: Duplex) => Promise<boolean>;
   readonly onView: (view: WaysView) => void;
   /** Milliseconds before a failed attempt is repeated, doubling up to a minute; default 2 s. */
   readonly againMs?: number;
@@ -174,10 +176,17 @@ export class SiteWays {
   /** The data is encrypted, so the worker identifies itself only at home. */
   #lead(raw: Duplex, way: 'connection' | 'mailbox'): void {
     this.#links.add(raw);
+    raw.once('close', () => this.#links.delete(raw));
+    void this.#pass(raw, way);
+  }
+
+  async #pass(raw: Duplex, way: 'connection' | 'mailbox'): Promise<void> {
+    // It may be cut before it has said a word.
+    raw.on('error', () => undefined);
+    if ((await this.#options.takeDirect?.(raw)) || raw.destroyed) return;
     this.#came[way]++;
     this.#options.onView(this.view);
     raw.once('close', () => {
-      this.#links.delete(raw);
       this.#came[way]--;
       this.#options.onView(this.view);
     });

@@ -80,6 +80,8 @@ export const HOME_OPS = [
   'set_job_attrs_delayed',
   /** Of a job with `want_remote_io`: a call of `REMOTE_CALLS` and its words and numbers. Errors are errnos below 0. */
   'remote_io',
+  /** From the worker, not the job, of one with `want_remote_io`. Bytes: `directReads` as JSON. */
+  'remote_direct',
   /** From the worker, not the job. USER SYSTEM: milliseconds of processor time. Its image was written, and it goes on. */
   'checkpointed',
   /** From the worker, not the job. WHY: its user asked for an image, and there is none. */

@@ -1,4 +1,6 @@
 import type { BigIntStats } from 'node:fs';
+import * as z from 'zod';
+import { type Read, text } from '../util/schema.ts';
 
 /**
  * What a job with `want_remote_io` asks its home, in the order of native/remote-io/src/wire.h. Paths are absolute. `words`
@@ -52,6 +54,18 @@ export const REMOTE_TIME = { now: -1, omit: -2 } as const;
 
 /** The answer to a job whose lease is over while home is away. */
 export const REMOTE_OFFLINE = -100_000;
+
+/**
+ * Where a worker's connections for the reads of one job end at home, and the key by which they are known. On a machine of a site, the
+ * ways home lead to the same process.
+ */
+export const directReads = z.strictObject({
+  name: text.max(64),
+  secret: z.string().regex(/^[0-9a-f]{64}$/),
+  /** The socket on the machine of the agent. */
+  socket: text,
+});
+export type DirectReadsAt = Read<typeof directReads>;
 
 /** The length of what `statusOf` makes. */
 export const STATUS_BYTES = 13 * 8;

@@ -9,6 +9,7 @@ import type { Prompt } from './prompt.ts';
 import { isCertificateType } from '../util/ssh-certificate.ts';
 import { keyType } from './public-key.ts';
 import { siteLabel, type SshSettings } from './ssh-settings.ts';
+import { readyForMuch } from './ssh2-busy.ts';
 import { askForHostCertificate, continueWithHostCertificate } from './ssh2-host-certificate.ts';
 import { Login } from './ssh2-login.ts';
 import { useSigners } from './ssh2-signer.ts';
@@ -161,6 +162,7 @@ function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefi
       clearTimeout(timer);
       // Otherwise, small requests are delayed by 40 ms (Nagle's algorithm combined with delayed acknowledgements).
       client.setNoDelay(true);
+      readyForMuch(client);
       if (way !== undefined) client.once('close', () => way.close());
       resolve(client);
     });

@@ -1,4 +1,14 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from '../agent/agent.ts';
@@ -111,6 +121,29 @@ describe.skipIf(!existsSync(REMOTE_IO))('want_remote_io in the pool', () => {
     const { stdout } = await agent.run(['submit', '--dry-run', '-', 'w.sub']);
     expect(stdout).not.toContain('&& TARGET.HasRemoteIO');
   }, 60_000);
+
+  it('reads much by a connection of its own, also while the GridManager is killed', async () => {
+    const sums = [0, 1, 2, 3].map((i) => {
+      const bytes = randomBytes(24 << 20);
+      writeFileSync(join(agent.work, `big${i}`), bytes);
+      return createHash('sha256').update(bytes).digest('hex');
+    });
+    agent.file(
+      'sums.sh',
+      '#!/bin/bash\nfor i in 0 1 2 3; do sha256sum <$GRYPHUS_SUBMIT_DIR/big$i; touch $GRYPHUS_SUBMIT_DIR/at$i; done\n',
+      0o755,
+    );
+    const cluster = await agent.submit(
+      'executable = sums.sh\nwant_remote_io = true\noutput = sums.out\nerror = sums.err\nqueue\n',
+    );
+    const by = join(agent.home, 'state/run');
+    await until('a socket for reads', () => readdirSync(by).some((name) => name.startsWith('reads-')) || undefined);
+    await until('the first file', () => existsSync(join(agent.work, 'at0')) || undefined);
+    killMatching('gridmanager/main.js', agent);
+    await agent.run(['wait', '--no-outcome', '--timeout', '90', String(cluster)]);
+    expect(agent.read('sums.err')).toBe('');
+    expect(agent.read('sums.out').trim().split('\n')).toEqual(sums.map((sum) => `${sum}  -`));
+  }, 180_000);
 
   it('goes on when the worker, the central manager and the GridManager are killed under it, and appends once', async () => {
     const lines = SLOW ? 400 : 80;

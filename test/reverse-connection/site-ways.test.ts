@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Transport } from '../../src/transport/contract.ts';
 import { openTransport } from '../../src/transport/open-transport.ts';
 import type { WaysView } from '../../src/reverse-connection/choose.ts';
+import { acceptDirect, dialDirect, isDirect } from '../../src/reverse-connection/direct.ts';
 import { dialHome } from '../../src/reverse-connection/dial.ts';
 import type { Way } from '../../src/reverse-connection/home.ts';
 import { openPortWay, type PortWay } from '../../src/reverse-connection/port-way.ts';
@@ -28,6 +29,7 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
   let views: WaysView[];
   const key = randomBytes(32);
   const sha = createHash('sha256').update('node').digest('hex');
+  const reads = randomBytes(32);
   const sockets = new Set<Socket>();
   const keyOf = (worker: string) => (worker === 'p1' ? key : undefined);
 
@@ -70,6 +72,14 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
       node: () => sha,
       port: { host: '127.0.0.1', port: port.port },
       centralManager: join(dir, 'central-manager'),
+      takeDirect: async (raw) => {
+        if (!(await isDirect(raw))) return false;
+        void acceptDirect(raw, { keyOf: () => reads }).then(
+          ({ link }) => link.pipe(link),
+          () => undefined,
+        );
+        return true;
+      },
       onView: (view) => views.push(view),
       againMs: 50,
     });
@@ -115,6 +125,14 @@ describe.each(['ssh2', 'openssh'] as const)('the reverse connections from a site
     const links = await Promise.all([first, socket, relayed, mailbox].map((way) => dial(way)));
     expect(await Promise.all(links.map(echoes))).toEqual([true, true, true, true]);
     expect(ways.view.came).toEqual({ connection: 2, mailbox: 1 });
+    // What is for the GridManager itself comes by the same ways, and is no worker.
+    for (const way of [socket, relayed]) {
+      if (way.kind === 'mailbox') throw new Error('it is a mailbox');
+      const own = await dialDirect(way, { name: 'r', secret: reads.toString('hex') });
+      expect(await echoes(own)).toBe(true);
+      expect(ways.view.came).toEqual({ connection: 2, mailbox: 1 });
+      own.destroy();
+    }
 
     // The connection is cut: what used it ends, letters wait.
     const [direct, bySocket, byRelay, byLetters] = links;

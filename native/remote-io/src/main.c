@@ -1,6 +1,7 @@
 // gryphus-remote-io: a program's files at home, without a change of the program. docs/remote-io.md explains how it works.
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,6 +84,9 @@ static int run(char **words) {
   if (mkdir(cache, 0700) && errno != EEXIST) fail_errno("%s", cache);
   open_cache(cache);
   set_room(room ? strtoull(room, NULL, 10) << 20 : room_for(cache));
+  // Pieces of files come and go: memory that is given back to the system each time would have to be cleared anew each time.
+  mallopt(M_MMAP_THRESHOLD, 8 << 20);
+  mallopt(M_TRIM_THRESHOLD, 32 << 20);
   open_wire(config);
   learn_roots();
   int pair[2], status;

@@ -6,7 +6,15 @@ import type { SiteContext } from '../context.ts';
 import { Turns } from '../../util/turns.ts';
 import { JobAttributes } from './attributes.ts';
 import { codeOf, SystemError } from './beneath.ts';
-import { answerRemote, isRemoteReading, REMOTE_REFUSED } from '../remote-io/answer-remote.ts';
+import {
+  answerRemote,
+  isRemoteReading,
+  openRemote,
+  REMOTE_REFUSED,
+  type RemoteHome,
+} from '../remote-io/answer-remote.ts';
+import type { OpenRead } from '../remote-io/contents.ts';
+import type { DirectReads } from '../remote-io/direct-reads.ts';
 import { FILE_OPS, onFiles } from './files.ts';
 import { RequestJournal } from './journal.ts';
 import type { Secrets } from './secrets.ts';
@@ -48,6 +56,8 @@ const READING: ReadonlySet<HomeRequest['op']> = new Set<HomeRequest['op']>([
   'getlongdir',
   'readlink',
   'get_job_attr',
+  // Its answer is a secret, and is not kept.
+  'remote_direct',
 ]);
 
 /** The connections of jobs whose last answers are remembered. */
@@ -64,10 +74,12 @@ export class JobAnswers {
   readonly #last = new Map<string, { readonly n: number; readonly answer: Promise<HomeAnswer> | undefined }>();
   /** The entries of `pool.remote_io`. */
   readonly #remote: () => readonly string[];
+  readonly #direct: DirectReads | undefined;
   readonly #turns = new Turns(() => AT_ONCE);
   readonly #turnsOfJobs = new Map<AttemptKey, { readonly turns: Turns; open: number }>();
 
-  constructor(ctx: SiteContext, secrets: Secrets, remote: () => readonly string[] = () => []) {
+  constructor(ctx: SiteContext, secrets: Secrets, remote: () => readonly string[] = () => [], direct?: DirectReads) {
+    this.#direct = direct;
     this.#ctx = ctx;
     this.#secrets = secrets;
     this.#remote = remote;
@@ -106,18 +118,19 @@ export class JobAnswers {
     const wants = (name: string) => readBoolean(job.attrs, name) === true;
     const asked = WORKERS_OWN.has(request.op)
       ? wants('WantCheckpoint')
-      : request.op === 'remote_io'
+      : request.op === 'remote_io' || request.op === 'remote_direct'
         ? wants('WantRemoteIO')
         : wants('WantIOProxy') || (request.op === 'set_job_attrs_delayed' && wants('WantDelayedUpdates'));
     if (!asked) throw new SystemError('EACCES');
     const journal = new RequestJournal(this.#ctx.spool.requestJournal(key));
-    if (request.op === 'remote_io')
-      return answerRemote(request, bytes, {
-        iwd: readString(job.attrs, 'Iwd') ?? '/dev/null',
-        others: this.#remote(),
-        secrets: this.#secrets,
-        journal,
+    if (request.op === 'remote_io') return answerRemote(request, bytes, this.#remoteHome(key, job));
+    if (request.op === 'remote_direct' && this.#direct) {
+      const at = await this.#direct.give({
+        open: (read) => this.#openRead(key, read),
+        inTurn: (work) => this.#inTurn(key, work),
       });
+      return { result: 0, bytes: Buffer.from(JSON.stringify(at)) };
+    }
     if (request.op in FILE_OPS) {
       const root = readString(job.attrs, 'Iwd');
       if (root === undefined) throw new SystemError('EACCES');
@@ -132,6 +145,22 @@ export class JobAnswers {
         result: CHIRP_ERROR.invalidRequest,
       }
     );
+  }
+
+  #remoteHome(key: AttemptKey, { attrs }: JobRecord): RemoteHome {
+    return {
+      iwd: readString(attrs, 'Iwd') ?? '/dev/null',
+      others: this.#remote(),
+      secrets: this.#secrets,
+      journal: new RequestJournal(this.#ctx.spool.requestJournal(key)),
+    };
+  }
+
+  /** Checks a read as if it had come the other way. */
+  async #openRead(key: AttemptKey, request: HomeRequest): Promise<OpenRead> {
+    const job = await this.#jobOf(key);
+    if (readBoolean(job.attrs, 'WantRemoteIO') !== true) throw new SystemError('EACCES');
+    return openRemote(request, this.#remoteHome(key, job));
   }
 
   /** Only the job's current attempt may ask. */

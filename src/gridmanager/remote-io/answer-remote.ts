@@ -6,7 +6,7 @@ import type { Answer } from '../chirp/held.ts';
 import type { RequestJournal } from '../chirp/journal.ts';
 import type { Secrets } from '../chirp/secrets.ts';
 import { type Asked, number, sameRoot, statusAt } from './asked.ts';
-import { append, fsync, openIt, read, truncate, write } from './contents.ts';
+import { append, fsync, openIt, type OpenRead, openRead, read, truncate, write } from './contents.ts';
 import {
   access,
   chmod,
@@ -79,9 +79,41 @@ export async function answerRemote(request: HomeRequest, bytes: Uint8Array, home
   try {
     return await answer(request, bytes, home);
   } catch (thrown) {
-    const code = codeOf(thrown) ?? 'EIO';
-    return { result: -(Object.entries(constants.errno).find(([name]) => name === code)?.[1] ?? constants.errno.EIO) };
+    return asErrno(thrown);
   }
+}
+
+export function asErrno(thrown: unknown): HomeAnswer {
+  const code = codeOf(thrown) ?? 'EIO';
+  return { result: -(Object.entries(constants.errno).find(([name]) => name === code)?.[1] ?? constants.errno.EIO) };
+}
+
+/** Opens the file of a 'read', to be read several times. Rejects as a read would. */
+export async function openRemote(request: HomeRequest, home: RemoteHome): Promise<OpenRead> {
+  const [, path = ''] = request.words;
+  const roots = rootsAt(home);
+  const bounds = boundsOf(rootFor(path, roots), home.secrets);
+  const once = home.journal.once(request, 'read');
+  return openRead({
+    bounds,
+    secrets: home.secrets,
+    path,
+    to: '',
+    numbers: request.numbers,
+    bytes: NONE,
+    roots,
+    ...once,
+  });
+}
+
+const NONE = new Uint8Array();
+
+function rootsAt({ iwd, others, secrets }: RemoteHome): readonly Root[] {
+  return rootsOf(
+    iwd,
+    others.flatMap((entry) => readRoot(entry, homedir()) ?? []),
+    secrets,
+  );
 }
 
 async function answer(request: HomeRequest, bytes: Uint8Array, home: RemoteHome): Promise<HomeAnswer> {
@@ -89,8 +121,7 @@ async function answer(request: HomeRequest, bytes: Uint8Array, home: RemoteHome)
   const call = REMOTE_CALLS.find((name) => name === word);
   if (!call) throw new SystemError('ENOSYS');
   const { secrets, journal } = home;
-  const others = home.others.flatMap((entry) => readRoot(entry, homedir()) ?? []);
-  const roots = rootsOf(home.iwd, others, secrets);
+  const roots = rootsAt(home);
   if (call === 'roots') return told(roots);
   const of = (text: string) => rootFor(text, roots);
   const root = of(call === 'symlink' ? to : path);

@@ -35,20 +35,53 @@ export function openIt(asked: Asked): Answer {
 
 export function read(asked: Asked): Answer {
   const follow = number(asked, 2) === 0;
-  return opened({ ...asked, follow }, O_RDONLY, 0, async (file) => {
-    await refuseKey(asked, file);
-    const wanted = Math.min(Math.max(number(asked, 1), 0), CHIRP_PIECE);
-    const bytes = Buffer.allocUnsafe(STATUS_BYTES + wanted);
-    let got = 0;
-    while (got < wanted) {
-      const { bytesRead } = await file.read(bytes, STATUS_BYTES + got, wanted - got, number(asked, 0) + got);
-      if (bytesRead === 0) break;
-      got += bytesRead;
-    }
-    // Read afterwards: a change while we read is seen in it.
-    statusOf(await file.stat({ bigint: true })).copy(bytes);
-    return { result: got, bytes: bytes.subarray(0, STATUS_BYTES + got) };
+  return opened({ ...asked, follow }, O_RDONLY, 0, (file) => piece(asked, file, (bytes) => Buffer.allocUnsafe(bytes)));
+}
+
+/** A file that was checked and opened for a job's reads. */
+export interface OpenRead {
+  /** `memory`: gives memory for so many bytes, in which the answer's bytes then are. */
+  readonly read: (offset: number, length: number, memory: (bytes: number) => Buffer) => Answer;
+  /** What is under way is finished before. */
+  readonly close: () => void;
+}
+
+/** Rejects as a read would. The file stays open until `close`. */
+export function openRead(asked: Asked): Promise<OpenRead> {
+  return new Promise((resolve, reject) => {
+    opened({ ...asked, follow: number(asked, 2) === 0 }, O_RDONLY, 0, async (file) => {
+      const under = new Set<Promise<unknown>>();
+      await refuseKey(asked, file);
+      await new Promise<void>((close) => {
+        resolve({
+          read: (offset, length, memory) => {
+            const answer = piece({ ...asked, numbers: [offset, length] }, file, memory);
+            const settled = answer.catch(() => undefined).finally(() => under.delete(settled));
+            under.add(settled);
+            return answer;
+          },
+          close,
+        });
+      });
+      await Promise.all(under);
+      return OK;
+    }).catch(reject);
   });
+}
+
+async function piece(asked: Asked, file: FileHandle, memory: (bytes: number) => Buffer): Answer {
+  await refuseKey(asked, file);
+  const wanted = Math.min(Math.max(number(asked, 1), 0), CHIRP_PIECE);
+  const bytes = memory(STATUS_BYTES + wanted);
+  let got = 0;
+  while (got < wanted) {
+    const { bytesRead } = await file.read(bytes, STATUS_BYTES + got, wanted - got, number(asked, 0) + got);
+    if (bytesRead === 0) break;
+    got += bytesRead;
+  }
+  // Read afterwards: a change while we read is seen in it.
+  statusOf(await file.stat({ bigint: true })).copy(bytes);
+  return { result: got, bytes: bytes.subarray(0, STATUS_BYTES + got) };
 }
 
 export function write(asked: Asked): Answer {

@@ -29,6 +29,7 @@ import { Proxies, WorkerProxies } from '../host/proxies.ts';
 import { readPiece, matchingFiles, namedFiles, newFiles, withDigests } from './results.ts';
 import { SlotAccounts } from './slot-accounts.ts';
 import { Shells } from './shells.ts';
+import { directDialling } from './remote-io/direct-way.ts';
 import { killAll } from './stopping.ts';
 import { proxiesOf } from './stage.ts';
 import { Startd } from './startd.ts';
@@ -108,7 +109,7 @@ export async function runWorker(
     const chirp = new ChirpProxies(async ({ key }, request, bytes) => {
       const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
       return { result, bytes: got };
-    });
+    }, directDialling(config));
     const remote =
       options.launchers &&
       new RemoteStarts({
@@ -175,6 +176,7 @@ export async function runWorker(
         owner.tellAll();
       },
       onDown: (message) => {
+        chirp.cut();
         options.log(`the agent is not reachable: ${message}`);
         startd.dropWaiting();
         shells.close();
