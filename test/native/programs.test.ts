@@ -41,7 +41,7 @@ const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   gzip: ['gzip', '-9', '-n', '-c', at('binary')],
   bzip2: ['bzip2', '-9', '-c', at('binary')],
   zstd: ['zstd', '-19', '-T1', '-q', '-c', at('text')],
-  sort: ['sort', '-S', '4M', '-T', '.', '--parallel=2', at('text'), at('text'), at('text')],
+  sort: ['sort', '-S', '4M', '-T', '.', '--parallel=2', ...Array.from({ length: 9 }, () => at('text'))],
   // In memory: the lock that it holds on a file while it works is not carried.
   sqlite3: [
     'sqlite3',
