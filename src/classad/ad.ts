@@ -66,11 +66,8 @@ export class ClassAd {
 
   /** Like `get`, for a name already folded to lower case. */
   find(key: string): Expr | undefined {
-    for (let ad: ClassAd | undefined = this; ad !== undefined; ad = ad.chained) {
-      const expr = ad.unread === undefined ? ad.own.get(key) : ad.unread.find(key);
-      if (expr !== undefined) return expr;
-    }
-    return undefined;
+    const expr = this.unread === undefined ? this.own.get(key) : this.unread.find(key);
+    return expr ?? this.chained?.find(key);
   }
 
   /** Whether it has, or had, an attribute with the name of a match's side (MY, TARGET, other). */

@@ -54,7 +54,9 @@ describe('a constraint', () => {
     expect(evaluate(parseExpr('RequestMemory'), { my: adOf(hides) })).toBeUndefined();
   });
   it('may take the whole ad', () => {
-    expect(compileConstraint('regexp("Args = .*RequestMemory = 128", string(MY)) && size(MY) == 7', 'x')(job)).toBe(true);
+    expect(compileConstraint('regexp("Args = .*RequestMemory = 128", string(MY)) && size(MY) == 7', 'x')(job)).toBe(
+      true,
+    );
   });
   it('is refused where it does not parse, with its place', () => {
     expect(() => compileConstraint('JobStatus ==', '--constraint')).toThrow(/^--constraint: /);
