@@ -5,6 +5,7 @@ import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
 import { type Answered, DirectLink } from './direct-link.ts';
+import { DirectRest } from './direct-rest.ts';
 import type { FlockAsk } from './flock-wire.ts';
 import type { FlockLink } from './link.ts';
 
@@ -54,6 +55,7 @@ interface Way {
 export class DirectResults implements ResultsSource {
   readonly #options: DirectResultsOptions;
   readonly #ways = new Map<AttemptKey, Way>();
+  readonly rest = new DirectRest();
 
   constructor(options: DirectResultsOptions) {
     this.#options = options;
@@ -130,7 +132,7 @@ export class DirectResults implements ResultsSource {
     if (!isMissing || !link.up || link.version < VERSION) return way;
     delete way.open;
     way.dials += 1;
-    const may = way.dials <= MOST_DIALS && this.links < MOST_LINKS && mayConnect();
+    const may = way.dials <= MOST_DIALS && this.links < MOST_LINKS && this.rest.mayTry && mayConnect();
     way.link = may ? this.#come(key, way) : Promise.resolve(undefined);
     return way;
   }
@@ -148,7 +150,7 @@ export class DirectResults implements ResultsSource {
       .ask({ what: 'direct', key, name, secret: secret.toString('hex') })
       .catch((thrown: unknown) => come.reject(asError(thrown)));
     try {
-      const open = await come.promise;
+      const open = await this.rest.watch(come.promise);
       log('results of a job come from the worker itself', { partner, key });
       return open;
     } catch (thrown) {

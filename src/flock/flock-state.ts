@@ -54,6 +54,8 @@ export const PARTNER_STATUS = z.strictObject({
   balance: z.enum(['none', 'day', 'month']),
   slack: amount,
   jobs: z.array(z.strictObject({ key: text, user: text, where: z.enum(['here', 'there']), is: text, cpus: amount })),
+  /** Why results and inputs come by the gateways for now, if direct connections fail; and seconds until they are tried again. */
+  detour: maybe(z.strictObject({ message: text, seconds: amount })),
   refusals: z.array(refusal.extend({ at: amount, by: z.enum(['us', 'them']), times: count })),
 });
 export type PartnerStatus = z.infer<typeof PARTNER_STATUS>;

@@ -7,7 +7,8 @@ import type { PartnerState } from './partner.ts';
 export function partnerStatus(state: PartnerState, borrower: Borrower, lender: Lender): PartnerStatus {
   const now = Date.now() / 1000;
   const { agreement } = state.partner;
-  const { name, link, balance, closed, lending, offers, agent } = state;
+  const { name, link, balance, closed, lending, offers, agent, direct } = state;
+  const { why: detour, left } = direct.rest;
   const there = [...borrower.jobs].filter(({ job }) => job.partner === name);
   const here = [...lender.jobs].filter((lent) => lent.partner === name && lent.phase !== 'gone');
   return {
@@ -44,6 +45,8 @@ export function partnerStatus(state: PartnerState, borrower: Borrower, lender: L
         cpus: request.size.cpus,
       })),
     ],
+    // Whole minutes: what changes each second would be written each second.
+    ...(detour === undefined ? {} : { detour: { message: detour, seconds: Math.ceil(left / 60) * 60 } }),
     refusals: state.refusals.map((one) => ({ ...one })),
   };
 }

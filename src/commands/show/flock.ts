@@ -1,6 +1,6 @@
 import type { PartnerView } from '../../index.ts';
 import { counted } from '../../util/plain-text.ts';
-import { duration } from './dates.ts';
+import { duration, roughly } from './dates.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 
@@ -46,6 +46,11 @@ export function agreementLines(
     lines.push(
       `  their jobs here: ${counted(status.lent, 'core')} held${status.lending ? `; no more (${status.lending.clause}): ${status.lending.message}` : ''}`,
     );
+  if (status.detour) {
+    const { message, seconds } = status.detour;
+    const again = seconds > 0 ? `tried again within ${roughly(seconds)}` : 'tried again with the next job';
+    lines.push(`  results come by the gateways: a direct connection failed (${message}); ${again}`);
+  }
   const used = ({ lent, borrowed }: Status['day']) =>
     `they used ${lent.toFixed(2)} core hours here, we ${borrowed.toFixed(2)} there`;
   lines.push(`  last day: ${used(status.day)}`, `  last 30 days: ${used(status.month)}`);
