@@ -1,6 +1,6 @@
 // What a flock costs: a borrowed job beside a local one, its results, and gateways of pools that lend each other nothing at the moment.
-//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--results 100], after `npm run build`; as root, or with
-//   newuidmap. `--results`: in MB.
+//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--results 100] [--settle 15], after `npm run build`; as root,
+//   or with newuidmap. `--results`: in MB. `--settle`: seconds before idle gateways are measured; V8 compiles for the first minutes.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -14,9 +14,11 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '120' },
     pairs: { type: 'string', default: '5' },
     results: { type: 'string', default: '100' },
+    settle: { type: 'string', default: '15' },
   },
 });
-const [POOLS, SECONDS, PAIRS, RESULTS] = [values.pools, values.seconds, values.pairs, values.results].map(Number);
+const { pools: howMany, seconds, pairs, results, settle } = values;
+const [POOLS, SECONDS, PAIRS, RESULTS, SETTLE] = [howMany, seconds, pairs, results, settle].map(Number);
 /** Iterations of a shell's loop: some seconds. */
 const WORK = 3_000_000;
 const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
@@ -181,7 +183,7 @@ try {
     console.log(`${RESULTS} MB of results, borrowed: ${there}`);
   }
 
-  await sleep(15_000);
+  await sleep(SETTLE * 1000);
   const pids = pools.map(({ gateway }) => gateway);
   const before = { cpu: pids.map(cpu), bytes: sent(pids) };
   await sleep(SECONDS * 1000);

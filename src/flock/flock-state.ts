@@ -80,7 +80,8 @@ export function readFlockStatus(paths: Pick<Paths, 'stateDir'>): FlockStatus | u
 }
 
 export function writeFlockStatus({ status }: FlockPlaces, now: FlockStatus): void {
-  writeWhole(status, JSON.stringify(STATUS.parse(now)));
+  // Worth nothing after its process.
+  writeUnflushed(status, JSON.stringify(STATUS.parse(now)));
 }
 
 const MEMORY = z.strictObject({
@@ -99,8 +100,8 @@ const HEARD_SECONDS = 15;
 export class FlockMemory {
   readonly #places: FlockPlaces;
   readonly #heard = new Map<string, Heard | undefined>();
-  /** The machine's uptime when it was written, for each partner. */
-  readonly #writtenAt = new Map<string, number>();
+  /** What is on the disk of it, for each partner. */
+  readonly #written = new Map<string, Heard>();
   /** The last text saved of each partner. */
   readonly #saved = new Map<string, string>();
 
@@ -136,15 +137,20 @@ export class FlockMemory {
     return { id, secret };
   }
 
-  /** The partner has confirmed that it hears us. `secondsAgo`: when that was true. */
-  confirmed(name: string, secondsAgo: number): void {
-    const now = uptime();
-    const heard: Heard = { boot: bootId(), uptime: Math.max(0, now - secondsAgo) };
-    this.#heard.set(name, heard);
-    if (now - (this.#writtenAt.get(name) ?? Number.NEGATIVE_INFINITY) < HEARD_SECONDS) return;
+  /** The partner has confirmed that it hears us. `at`: what `uptime` said when that was true. `isNeeded`: jobs of either side depend on it. */
+  confirmed(name: string, at: number, isNeeded: boolean): void {
+    this.#heard.set(name, { boot: bootId(), uptime: at });
+    if (isNeeded) this.keep(name);
+  }
+
+  /** From now on a later process has to know when the partner was last heard: a job depends on it. */
+  keep(name: string): void {
+    const heard = this.#heard.get(name);
+    const written = this.#written.get(name);
+    if (!heard || (written?.boot === heard.boot && heard.uptime - written.uptime < HEARD_SECONDS)) return;
     // Worth nothing after the next boot.
     writeUnflushed(this.#file(name, 'heard'), JSON.stringify(heard));
-    this.#writtenAt.set(name, now);
+    this.#written.set(name, heard);
   }
 
   /**
@@ -161,7 +167,7 @@ export class FlockMemory {
   forget(name: string): void {
     for (const kind of ['json', 'heard'] as const) rmSync(this.#file(name, kind), { force: true });
     this.#heard.delete(name);
-    this.#writtenAt.delete(name);
+    this.#written.delete(name);
     this.#saved.delete(name);
   }
 

@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import type { Agreement, Partner } from '../config/agreements.ts';
-import { asError } from '../errors.ts';
 import { blobsOf } from '../pool/wire/run-blobs.ts';
 import { BACKLOG } from '../pool/wire/direct-wire.ts';
 import { Journal } from '../pool/host/journal.ts';
@@ -20,8 +19,8 @@ import { compactedLent, LENT_ENTRY, type LentEntry, recoverLent } from './lent-j
 import { LendingRules } from './lending-rules.ts';
 import type { ForGateway } from './link.ts';
 import { fingerprint, PartnerState } from './partner.ts';
+import { PoolLook } from './pool-look.ts';
 import { ShownSlots } from './shown-slots.ts';
-import { sinceBootMs } from '../util/boot-clock.ts';
 import { eachSecond } from '../util/each-second.ts';
 import { partnerStatus } from './status.ts';
 
@@ -37,8 +36,6 @@ export interface GatewayOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** How often our pool is looked at for what may be lent, in milliseconds. */
-const LOOK_MS = 3000;
 const SAVE_MS = 60_000;
 /** A journal is rewritten when it is larger than this, in bytes. */
 const LARGE = 16 << 20;
@@ -60,13 +57,12 @@ export class Gateway {
   readonly #files: LentFiles;
   readonly #direct: DirectLending;
   readonly #answerers: Answerers;
+  readonly #look: PoolLook;
   readonly #borrowedJournal: Journal<BorrowedEntry>;
   readonly #lentJournal: Journal<LentEntry>;
   readonly #stop: () => void;
   #meteredAt = performance.now();
   #savedAt = performance.now();
-  #lookedAt = Number.NEGATIVE_INFINITY;
-  #looking = false;
 
   constructor(options: GatewayOptions) {
     const { places, log, onBroken } = options;
@@ -88,7 +84,10 @@ export class Gateway {
           this.#shown.say(worker, message, bytes);
         },
         tell,
-        changed: (partner) => this.#shown.show(partner),
+        changed: (partner) => {
+          this.#depend(partner);
+          this.#shown.show(partner);
+        },
         mostResult: (partner) => this.#partners.get(partner)?.partner.agreement.max_result ?? 0,
         fault: (partner, message) => this.#partners.get(partner)?.strike(message, log),
         refused: (partner, clause, message) => this.#refusedByThem(partner, { clause, message }),
@@ -125,7 +124,10 @@ export class Gateway {
           }),
         pool: this.#lending.pool,
         discard: (partner, key) => this.#files.discard(partner, key),
-        changed: () => this.#lookSoon(),
+        changed: (partner) => {
+          this.#depend(partner);
+          this.#look.soon();
+        },
         refused: (partner, refused) => this.#partners.get(partner)?.refused('us', refused, now()),
         clock,
         now,
@@ -147,6 +149,13 @@ export class Gateway {
       tokens: options.tokens,
       socket: options.workerSocket,
       partner: (name) => this.#partners.get(name),
+      log,
+    });
+    this.#look = new PoolLook({
+      partners: this.#partners,
+      pool: this.#lending,
+      rules: this.#rules,
+      shown: this.#shown,
       log,
     });
     for (const { job } of this.#borrower.jobs) this.#shown.keep(job.partner, job.worker);
@@ -194,7 +203,7 @@ export class Gateway {
         onUp: () => {
           log('a partner is connected', { partner: name });
           this.#borrower.sync(name);
-          this.#lookSoon();
+          this.#look.soon();
         },
         onDown: () => {
           log('a partner is not connected', { partner: name, message: state.link.trouble });
@@ -202,13 +211,26 @@ export class Gateway {
           this.#shown.show(name);
         },
         mayConnect: () => [...this.#partners.values()].reduce((sum, { direct }) => sum + direct.links, 0) < MOST_DIRECT,
-        onConfirmed: (sentAt) => this.#memory.confirmed(name, (sinceBootMs() - sentAt) / 1000),
+        isBusy: () => this.#holds(name),
+        onConfirmed: (sentAt) => this.#memory.confirmed(name, sentAt / 1000, this.#holds(name)),
       });
       this.#partners.set(name, state);
       state.link.open();
     }
     for (const name of this.#partners.keys()) this.#shown.show(name);
-    this.#lookSoon();
+    this.#look.soon();
+  }
+
+  /** Whether there are jobs of either side with this partner. */
+  #holds(name: string): boolean {
+    const holders = [this.#lender.partners(), this.#borrower.partners()];
+    return holders.some((partners) => new Set(partners).has(name));
+  }
+
+  /** A job depends on when the partner was last heard. */
+  #depend(name: string): void {
+    this.#memory.keep(name);
+    this.#partners.get(name)?.link.confirm();
   }
 
   #part(state: PartnerState): void {
@@ -301,7 +323,7 @@ export class Gateway {
 
   #tick(): void {
     this.#meter();
-    const up = uptime();
+    const up = [...this.#lender.partners()].length > 0 ? uptime() : 0;
     for (const [name, state] of this.#partners) {
       if (state.leavingUntil !== undefined) {
         if (this.#leaving.isOver(state)) this.#part(state);
@@ -317,44 +339,12 @@ export class Gateway {
     this.#leaving.clear(this.#partners);
     this.#direct.clear();
     for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
-    if (performance.now() - this.#lookedAt > LOOK_MS) void this.#look();
+    this.#look.tick();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
     if (this.#borrowedJournal.size > LARGE && this.#borrowedJournal.idle)
       this.#borrowedJournal.rewrite(compactedBorrowed(this.#borrower.snapshot()));
     if (this.#lentJournal.size > LARGE && this.#lentJournal.idle)
       this.#lentJournal.rewrite(compactedLent(this.#lender.snapshot()));
-  }
-
-  #lookSoon(): void {
-    this.#lookedAt = Number.NEGATIVE_INFINITY;
-    setImmediate(() => void this.#look());
-  }
-
-  /** Looks at our own pool: who waits, and what may be lent. */
-  async #look(): Promise<void> {
-    if (this.#looking || !this.#lending.up || this.#partners.size === 0) return;
-    this.#looking = true;
-    this.#lookedAt = performance.now();
-    try {
-      const states = [...this.#partners.values()];
-      if (states.some(({ partner }) => partner.agreement.from)) {
-        const at = performance.now();
-        this.#rules.saw(await this.#lending.slots(), at);
-      }
-      if (states.some((state) => state.partner.agreement.to && state.offers.length > 0)) {
-        const owners = await this.#lending.owners();
-        this.#shown.waiting = owners.some(({ waiting, owner }) => waiting > 0 && !owner.startsWith('nice-user.'));
-      } else this.#shown.waiting = false;
-      for (const state of states) {
-        if (state.partner.agreement.from) this.#rules.list(state);
-        else state.list([], { clause: 'from', message: 'the agreement does not let their jobs run here' });
-        this.#shown.show(state.name);
-      }
-    } catch (thrown) {
-      this.#options.log('our pool cannot be looked at', { message: asError(thrown).message });
-    } finally {
-      this.#looking = false;
-    }
   }
 
   /** Counts what each side uses of the other. */

@@ -36,6 +36,8 @@ export interface FlockLinkOptions {
   readonly take: (message: ForGateway, bytes: Buffer) => void;
   /** What arrived does not follow the protocol, or is too much. */
   readonly onFault: (message: string) => void;
+  /** Whether a job depends on when the partner was last heard; without one, it is asked half as often. */
+  readonly isBusy: () => boolean;
   /** The partner has confirmed a ping; `sentAt`: when it was sent, in milliseconds since the machine was started. */
   readonly onConfirmed: (sentAt: number) => void;
 }
@@ -70,6 +72,8 @@ export class FlockLink {
   #lastAsked = 0;
   /** When the last byte came, by the monotonic clock in milliseconds. */
   #heardAt = performance.now();
+  /** When the last ping was sent, by the same clock. */
+  #pingedAt = 0;
   /** The version that the next dial greets with: that of an older partner only after it has been seen. */
   #offered = FLOCK_VERSION;
   /** The version of the present link. */
@@ -228,10 +232,19 @@ export class FlockLink {
     this.#up = true;
     this.#failures = 0;
     this.trouble = '';
-    const ping = (n: number) => channel.send({ t: 'ping', n });
-    this.#pings.start(channel, PING_MS, ping, 'the partner does not answer');
-    this.#pings.send(ping);
+    this.#pings.start(channel, PING_MS, this.#ping, 'the partner does not answer', () => !this.#options.isBusy());
+    this.#pings.send(this.#ping);
     this.#options.onUp();
+  }
+
+  readonly #ping = (n: number): void => {
+    this.#pingedAt = performance.now();
+    this.#channel?.send({ t: 'ping', n });
+  };
+
+  /** From now on a job depends on when the partner was last heard: asks, unless that was done lately. */
+  confirm(): void {
+    if (this.#up && performance.now() - this.#pingedAt >= PING_MS) this.#pings.send(this.#ping);
   }
 
   #take(message: FlockMessage, bytes: Buffer): void {

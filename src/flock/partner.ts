@@ -24,6 +24,8 @@ export interface PartnerOptions {
   readonly onUp: () => void;
   readonly onDown: () => void;
   readonly onConfirmed: (sentAt: number) => void;
+  /** Whether there are jobs of either side. */
+  readonly isBusy: () => boolean;
   /** Whether one more worker may bring results itself. */
   readonly mayConnect: () => boolean;
   readonly log: (message: string, facts?: object) => void;
@@ -97,6 +99,7 @@ export class PartnerState {
       take: options.take,
       onFault: (message) => this.strike(message, options.log),
       onConfirmed: options.onConfirmed,
+      isBusy: options.isBusy,
     });
     this.answers = new Answers(this.link);
     this.direct = new DirectResults({ ...options, partner: this.name, link: this.link });

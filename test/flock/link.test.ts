@@ -23,6 +23,7 @@ describe('a link', () => {
       onDown: () => undefined,
       take: (message) => void heard.push(message),
       onFault,
+      isBusy: () => true,
       onConfirmed: () => undefined,
     });
     made.accept(here);
@@ -150,6 +151,7 @@ describe('a link', () => {
       onDown: () => undefined,
       take: () => undefined,
       onFault: () => undefined,
+      isBusy: () => true,
       onConfirmed: () => undefined,
     });
     made.open();

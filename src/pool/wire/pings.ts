@@ -21,23 +21,27 @@ export class Pings {
 
   /**
    * Sends a ping each interval over the channel, until `stop`; closes it with the message if nothing comes back. All connections of a
-   * process that have the same interval ping together, so that it wakes once for all.
+   * process that have the same interval ping together, so that it wakes once for all. While a connection `isIdle`, it sends only each
+   * second ping: whoever does that too is still heard in every other interval.
    */
   start(
     channel: Pick<Channel<never, never>, 'heardAt' | 'close'>,
     everyMs: number,
     send: (n: number) => void,
     message: string,
+    isIdle: () => boolean = () => false,
   ): void {
     this.stop();
     this.#sentAt.clear();
     let silent = 0;
     let before = 0;
+    let turn = 0;
     const ping = (): void => {
       silent = channel.heardAt > before ? 0 : silent + 1;
       before = channel.heardAt;
       if (silent > SILENT) return channel.close(message);
-      this.send(send);
+      turn += 1;
+      if (turn % 2 === 0 || !isIdle()) this.send(send);
     };
     this.#first = setTimeout(
       () => {
