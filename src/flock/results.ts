@@ -1,6 +1,7 @@
 import { asError, GryphusError } from '../errors.ts';
 import type { FromCentralManager, FromWorker } from '../pool/wire/wire.ts';
 import type { Borrowed } from './borrowed-journal.ts';
+import { isInside } from './incoming.ts';
 import type { ResultsSource } from './direct-results.ts';
 import type { PartnerState } from './partner.ts';
 
@@ -9,7 +10,7 @@ type Answer = Extract<FromWorker, { t: 'answer' }>;
 
 export interface ResultsOptions {
   readonly borrowed: Borrowed | undefined;
-  readonly state: Pick<PartnerState, 'name' | 'partner' | 'refused'> & { readonly direct: ResultsSource };
+  readonly state: Pick<PartnerState, 'name' | 'partner' | 'refused' | 'strike'> & { readonly direct: ResultsSource };
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -47,7 +48,16 @@ export async function results(
       odd = [],
     } = await direct.ask({ what: 'files', key, outputs: outputsOf(ask.outputs) });
     limit(files.reduce((sum, { bytes }) => sum + bytes, 0));
-    return { answer: { t: 'answer', id, ok: true, files, missing, odd } };
+    const inside = files.filter((file) => isInside(file.name));
+    if (inside.length < files.length) {
+      state.refused(
+        'us',
+        { clause: 'results', message: 'it names a result that leaves its directory' },
+        Date.now() / 1000,
+      );
+      state.strike('it names a result that leaves its directory', log, false);
+    }
+    return { answer: { t: 'answer', id, ok: true, files: inside, missing, odd } };
   }
   if (ask.what !== 'read') throw new Error(`'${ask.what}' is not supported in another pool`);
   const { bytes } = await direct.ask({ what: 'read', key, path: ask.path, offset: ask.offset, bytes: ask.bytes });

@@ -116,6 +116,8 @@ export class ShownSlots {
         return;
       case 'forget':
         return borrower.forget(order.keys);
+      case 'disbelieved':
+        return this.#disbelieved(partner, order.message);
       case 'ask':
         return void this.#results(partner, worker, order);
       case 'shell':
@@ -137,6 +139,13 @@ export class ShownSlots {
       case 'release':
       case 'drain':
     }
+  }
+
+  /** What comes of the partner is not what it says: it gets nothing for a while. Jobs of ours that run there go on. */
+  #disbelieved(partner: string, message: string): void {
+    const state = this.#options.partner(partner);
+    state?.refused('us', { clause: 'results', message }, Date.now() / 1000);
+    state?.strike('results are not what it announced', this.#options.log, false);
   }
 
   async #results(partner: string, worker: string, ask: Extract<FromCentralManager, { t: 'ask' }>): Promise<void> {

@@ -152,6 +152,7 @@ function slotsOf(
     ...(kind ? { [FREE_DISK]: String(offered.diskKb) } : {}),
     TotalGPUs: String(size.gpus),
     HasFileTransfer: 'true',
+    HasFalseResults: 'true',
     START: `MY.FlockOpen && ${requirements}`,
     Rank: `${rank}.0`,
     Requirements: 'START',

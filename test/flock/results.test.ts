@@ -31,6 +31,7 @@ function ended(stdoutBytes: number, fileBytes: number) {
     state: {
       name: 'p',
       partner: { agreement, key: { id: 'abcdefgh', key: 'ab'.repeat(32) } },
+      strike: () => undefined,
       refused: (by, { clause }) => void refused.push(`${by} ${clause}`),
       direct: {
         ask: async (question) => {

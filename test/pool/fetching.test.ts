@@ -76,8 +76,9 @@ describe("results from a worker's files", () => {
         },
       },
       sharing: { rules: { downloads: 0 } },
+      collector: { get: () => undefined },
     };
-    return new Fetching(centralManager, { whenBack: async () => asking });
+    return new Fetching(centralManager, { whenBack: async () => asking, send: () => undefined });
   }
 
   const request = (): FetchRequest => ({ key: KEY, outputs: ['out'], stdout: false, stderr: false, into });

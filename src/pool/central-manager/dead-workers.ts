@@ -51,17 +51,20 @@ export class DeadWorkers {
     return attempt.orphan === true || isOverdue(attempt, this.#collector, this.#ports.clock());
   }
 
-  /** Its results were lost with its worker, which becomes its ending. */
-  bereave(attempt: Attempt): Ending {
-    const ending: Ending = { ...attempt.ending, how: nodeFail('its worker was lost with the results') };
+  /** Its results were lost with its worker, or are worth nothing (`why`), which becomes its ending. */
+  bereave(attempt: Attempt, why = 'its worker was lost with the results'): BySite {
+    const how = nodeFail(why);
+    const ending: Ending = { ...attempt.ending, how };
     attempt.ending = ending;
     if (!isKeptByClient(attempt.request.spec)) this.#ports.journal.add(endedEntry(attempt, ending));
-    return ending;
+    return how;
   }
 }
 
 export const WORKER_DIED = 'its worker died';
 
-export function nodeFail(message: string): Ending['how'] {
+type BySite = Extract<Ending['how'], { readonly kind: 'by-site' }>;
+
+export function nodeFail(message: string): BySite {
   return { kind: 'by-site', cause: 'node-fail', message };
 }

@@ -35,13 +35,14 @@ interface Coming {
 /** The attempts, and which of their workers are dead. */
 type Attempts = Pick<CentralManager, 'get' | 'whenSaved'> & {
   readonly deadWorkers: Pick<CentralManager['deadWorkers'], 'isOrphan' | 'bereave'>;
+  readonly collector: Pick<CentralManager['collector'], 'get'>;
   readonly sharing: { readonly rules: Pick<CentralManager['sharing']['rules'], 'downloads'> };
 };
 
 /** Results that are being brought home from workers; repeated requests share one transfer. */
 export class Fetching {
   readonly #centralManager: Attempts;
-  readonly #workers: Pick<CentralManagerWorkers, 'whenBack'>;
+  readonly #workers: Pick<CentralManagerWorkers, 'whenBack' | 'send'>;
   readonly #coming = new Map<AttemptKey, Coming>();
   /** How often an attempt's worker delivered something other than it announced. */
   readonly #lies = new Map<AttemptKey, number>();
@@ -49,7 +50,7 @@ export class Fetching {
   /** MAX_CONCURRENT_DOWNLOADS. */
   readonly #turns = new Turns(() => this.#centralManager.sharing.rules.downloads);
 
-  constructor(centralManager: Attempts, workers: Pick<CentralManagerWorkers, 'whenBack'>) {
+  constructor(centralManager: Attempts, workers: Pick<CentralManagerWorkers, 'whenBack' | 'send'>) {
     this.#centralManager = centralManager;
     this.#workers = workers;
   }
@@ -107,12 +108,17 @@ export class Fetching {
     const worker = await this.#workers.whenBack(attempt.worker, patience);
     const outcome = await this.#turns
       .run(() => bringHome({ attempt, request, worker, wanted }))
-      .catch((thrown: unknown) => this.#belied(attempt.key, thrown));
+      .catch((thrown: unknown) => this.#belied(attempt, thrown));
     if (outcome.ok) this.#lies.delete(attempt.key);
     if (outcome.ok || outcome.refusal.kind !== 'later' || !deadWorkers.isOrphan(attempt)) return outcome;
-    const { how } = deadWorkers.bereave(attempt);
+    return this.#lost(attempt);
+  }
+
+  /** The job runs again elsewhere. */
+  async #lost(attempt: Attempt, why?: string): Promise<FetchOutcome> {
+    const lost = this.#centralManager.deadWorkers.bereave(attempt, why);
     await new Promise<void>((saved) => this.#centralManager.whenSaved(saved));
-    return how.kind === 'by-site' ? { ok: true, files: [], lost: how } : outcome;
+    return { ok: true, files: [], lost };
   }
 
   /** The results of all nodes, each in a directory of its own: those of lower numbers take precedence. */
@@ -128,15 +134,20 @@ export class Fetching {
 
   /**
    * The results may have changed since they were announced, so they are requested again; after MOST_LIES times they are
-   * refused.
+   * refused, and those of a partner's pool given up: its gateway learns that it lies, and the job runs elsewhere.
    */
-  #belied(key: AttemptKey, thrown: unknown): FetchOutcome {
+  #belied(attempt: Attempt, thrown: unknown): FetchOutcome | Promise<FetchOutcome> {
+    const { key, worker = '' } = attempt;
     if (!(thrown instanceof GryphusError) || thrown.code !== 'protocol-error') throw thrown;
     const lies = (this.#lies.get(key) ?? 0) + 1;
     this.#lies.set(key, lies);
     const { message } = thrown;
     if (lies < MOST_LIES) return { ok: false, refusal: { kind: 'later', code: 'site-busy', message }, missing: [] };
     this.#lies.delete(key);
+    if (this.#centralManager.collector.get(worker)?.texts['HasFalseResults'] === 'true') {
+      this.#workers.send(worker, { t: 'disbelieved', key, message });
+      return this.#lost(attempt, `its results were not what was announced. ${message}`);
+    }
     return { ok: false, refusal: { kind: 'never', code: 'site-refused', message }, missing: [] };
   }
 

@@ -286,6 +286,8 @@ const fromCentralManager = z.discriminatedUnion('t', [
   z.strictObject({ t: z.enum(['suspend', 'resume', 'checkpoint']), key }),
   /** Deletes the attempts, whose results are home. Those still running are ended first. */
   message('forget', { keys }),
+  /** Results of an ended attempt were not what was announced, again and again: it runs elsewhere. Only to a worker with HasFalseResults. */
+  message('disbelieved', { key, message: text }),
   /**
    * From now on, send what is written to its streams, from these offsets on, and, by a worker with HasStreamResults, the
    * sizes of the files that match these patterns.

@@ -159,6 +159,8 @@ export class Startd {
         return void sendPieces(this.#runs.get(message.key), message, this.#options.say);
       case 'drain':
         return this.drain(message.now, message.message);
+      // What stands for a partner's machines is no startd.
+      case 'disbelieved':
     }
   }
 
