@@ -371,6 +371,11 @@ export class Gateway {
     }
   }
 
+  /** Why nothing can be lent or borrowed at all. */
+  get trouble(): string | undefined {
+    return this.#lending.trouble;
+  }
+
   /** What `gryphus flock` shows. */
   status(): FlockStatus['partners'] {
     return [...this.#partners.values()].map((state) => partnerStatus(state, this.#borrower, this.#lender));

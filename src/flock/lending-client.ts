@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { CentralManagerClient } from '../pool/central-manager-client.ts';
@@ -24,6 +25,8 @@ export class LendingClient {
   readonly #options: LendingClientOptions;
   #closed = false;
   #up = false;
+  /** Why our central manager does not speak with us: it is of another build. */
+  trouble: string | undefined;
 
   constructor(options: LendingClientOptions) {
     this.#options = options;
@@ -49,8 +52,10 @@ export class LendingClient {
       try {
         const { reports } = await this.#client.ask({ t: 'all' }, 'reports');
         this.#up = true;
+        this.trouble = undefined;
         this.#options.onReports(reports, true);
-      } catch {
+      } catch (thrown) {
+        if (thrown instanceof GryphusError && thrown.code === 'conflict') this.trouble = thrown.message;
         await sleep(AGAIN_MS);
       }
     }

@@ -62,7 +62,7 @@ async function main(agent: string): Promise<void> {
     await port.want(settings['flock.listen']);
   };
   const show = () => {
-    const problems = [...book.problems.values(), ...(port.trouble === undefined ? [] : [port.trouble])];
+    const problems = [...book.problems.values(), port.trouble ?? [], gateway.trouble ?? []].flat();
     const status = {
       pid: process.pid,
       ...(port.port === undefined ? {} : { port: port.port }),
