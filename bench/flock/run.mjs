@@ -2,6 +2,7 @@
 //   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--results 100] [--settle 15], after `npm run build`; as root,
 //   or with newuidmap. `--results`: in MB. `--settle`: seconds before idle gateways are measured; V8 compiles for the first minutes.
 import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -132,6 +133,17 @@ function once(pool, requirements, name) {
   return Number(readFileSync(out, 'utf8'));
 }
 
+/** CPU seconds that the daemons of these pools use for a job with an input of RESULTS MB. */
+function ofInputs(pool, requirements, pools) {
+  const name = `large-input.${Math.random()}`;
+  writeFileSync(join(dir, name), randomBytes(RESULTS * 1e6));
+  writeFileSync(
+    join(dir, 'input.sub'),
+    `executable = /bin/true\ntransfer_executable = false\ntransfer_input_files = ${name}\nrequirements = ${requirements}\nqueue\n`,
+  );
+  return used(pools, () => pool.ok('submit', '--wait', 'input.sub'));
+}
+
 /** CPU seconds that the daemons of these pools use for a job that leaves a file of RESULTS MB, each of them by its name. */
 function ofResults(pool, requirements, pools) {
   const bytes = RESULTS * 1e6;
@@ -142,17 +154,23 @@ function ofResults(pool, requirements, pools) {
     join(dir, 'large.sub'),
     `executable = large.sh\ntransfer_output_files = large.${pool.name}\nrequirements = ${requirements}\nqueue\n`,
   );
+  const said = used(pools, () => pool.ok('submit', '--wait', 'large.sub'));
+  if (statSync(join(dir, `large.${pool.name}`)).size !== bytes) throw new Error('the results are not whole');
+  return said;
+}
+
+/** What the daemons of these pools use while something is done. */
+function used(pools, work) {
   const of = () =>
     new Map(pools.flatMap((one) => one.daemons().map(({ name, pid }) => [`${one.name} ${name} ${pid}`, cpu(pid)])));
   const before = of();
   const begun = performance.now();
-  pool.ok('submit', '--wait', 'large.sub');
+  work();
   const seconds = (performance.now() - begun) / 1000;
-  const used = [...of()].map(([name, now]) => [name, now - (before.get(name) ?? 0)]);
-  if (statSync(join(dir, `large.${pool.name}`)).size !== bytes) throw new Error('the results are not whole');
-  const all = used.reduce((sum, [, one]) => sum + one, 0);
-  for (const [name, one] of used) if (one > 0.05) console.log(`  ${name}: ${one.toFixed(2)} s`);
-  return `${all.toFixed(2)} s of CPU, ${seconds.toFixed(1)} s`;
+  const all = [...of()].map(([name, now]) => [name, now - (before.get(name) ?? 0)]);
+  const sum = all.reduce((so, [, one]) => so + one, 0);
+  for (const [name, one] of all) if (one > 0.05) console.log(`  ${name}: ${one.toFixed(2)} s`);
+  return `${sum.toFixed(2)} s of CPU, ${seconds.toFixed(1)} s`;
 }
 
 const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)];
@@ -180,7 +198,13 @@ try {
   if (RESULTS > 0) {
     console.log(`${RESULTS} MB of results, local: ${ofResults(first, 'FlockPool =?= undefined', [first])}`);
     const there = ofResults(first, `FlockPool == "${second.name}"`, [first, second]);
-    console.log(`${RESULTS} MB of results, borrowed: ${there}`);
+    console.log(`${RESULTS} MB of results, borrowed, the lender can dial: ${there}`);
+    // The first pool listens to the second, which it cannot dial.
+    const met = ofResults(second, `FlockPool == "${first.name}"`, [first, second]);
+    console.log(`${RESULTS} MB of results, borrowed, only the borrower can dial: ${met}`);
+    console.log(`${RESULTS} MB of inputs, local: ${ofInputs(first, 'FlockPool =?= undefined', [first])}`);
+    const sent = ofInputs(first, `FlockPool == "${second.name}"`, [first, second]);
+    console.log(`${RESULTS} MB of inputs, borrowed: ${sent}`);
   }
 
   await sleep(SETTLE * 1000);

@@ -1,6 +1,7 @@
-import { parseAddress } from '../config/address.ts';
+import { type Address, parseAddress } from '../config/address.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import type { DirectMeetings } from './direct-meetings.ts';
 import type { Of } from './flock-wire.ts';
 import type { Lender } from './lender.ts';
 import type { LendingClient } from './lending-client.ts';
@@ -17,22 +18,35 @@ export class DirectLending {
   readonly #told = new Map<string, Set<AttemptKey>>();
   readonly #dialling = new Map<string, number>();
 
-  constructor(lender: () => Pick<Lender, 'get'>, lending: Pick<LendingClient, 'direct'>) {
+  readonly #meetings: Pick<DirectMeetings, 'open'>;
+  readonly #here: () => Address | undefined;
+
+  /** `here`: where workers on this machine reach our gateway's port. */
+  constructor(
+    lender: () => Pick<Lender, 'get'>,
+    lending: Pick<LendingClient, 'direct'>,
+    meetings: Pick<DirectMeetings, 'open'>,
+    here: () => Address | undefined,
+  ) {
     this.#lender = lender;
     this.#lending = lending;
+    this.#meetings = meetings;
+    this.#here = here;
   }
 
   /** Resolves when the worker has connected. Rejects if it cannot, or may not. */
   async open(
     { name: partner, partner: { agreement }, leavingUntil }: Pick<PartnerState, 'name' | 'partner' | 'leavingUntil'>,
-    { key, name, secret }: Extract<Of<'ask'>, { what: 'direct' }>,
+    { key, name, secret, dials }: Extract<Of<'ask'>, { what: 'direct' }>,
   ): Promise<void> {
     const lent = this.#lender().get(key);
     if (lent?.partner !== partner || !lent.end) throw new Error('there is no such ended job of yours');
     const { url, via } = agreement;
     if (leavingUntil !== undefined) throw new Error('the agreement is over');
+    const here = dials ? this.#here() : undefined;
+    if (dials && !here) throw new Error('no port is open here');
     // What ssh reaches from here, a worker does not.
-    if (url === undefined || via !== undefined)
+    if (!here && (url === undefined || via !== undefined))
       throw new Error('the agreement has no address that a worker could dial');
     const dialling = this.#dialling.get(partner) ?? 0;
     if (dialling >= MOST_DIALLING) throw new Error('too many workers are connecting');
@@ -40,7 +54,8 @@ export class DirectLending {
     this.#told.set(partner, (this.#told.get(partner) ?? new Set()).add(key));
     crashPoint('direct.told');
     try {
-      await this.#lending.direct(key, { ...parseAddress(url, 'url'), name, secret });
+      if (here) await this.#meetings.open({ name, secret }, here, (to) => this.#lending.direct(key, to));
+      else await this.#lending.direct(key, { ...parseAddress(url ?? '', 'url'), name, secret });
     } finally {
       this.#dialling.set(partner, (this.#dialling.get(partner) ?? 1) - 1);
     }

@@ -21,6 +21,10 @@ export interface DirectResultsOptions {
   readonly partner: string;
   /** By the gateways. */
   readonly link: Pick<FlockLink, 'ask' | 'up' | 'version'>;
+  /** Whether the agreement has an address of the partner's gateway that we can dial, */
+  readonly mayDial: () => boolean;
+  /** and dials it by a name and a secret. */
+  readonly dial: (name: string, secret: string) => Promise<Duplex>;
   /** Whether this process may have one more connection. */
   readonly mayConnect: () => boolean;
   readonly log: (message: string, facts?: object) => void;
@@ -28,6 +32,8 @@ export interface DirectResultsOptions {
 
 /** A partner of this version lets its workers dial. */
 const VERSION = 2;
+/** One of this version lets us meet them at its gateway. */
+const MEETS = 3;
 /** How long a worker has to connect, in milliseconds. */
 const COME_MS = 15_000;
 /** Connections from workers of one partner at once. */
@@ -56,6 +62,8 @@ export class DirectResults implements ResultsSource {
   readonly #options: DirectResultsOptions;
   readonly #ways = new Map<AttemptKey, Way>();
   readonly rest = new DirectRest();
+  /** The latest connection was one that we dialled. */
+  #dialled = false;
 
   constructor(options: DirectResultsOptions) {
     this.#options = options;
@@ -139,9 +147,56 @@ export class DirectResults implements ResultsSource {
 
   /** Has the worker connect; `undefined` if it cannot. */
   async #come(key: AttemptKey, way: Way): Promise<DirectLink | undefined> {
-    const { link, log, partner } = this.#options;
-    const secret = randomBytes(32);
-    const name = `direct.${randomBytes(12).toString('base64url')}`;
+    const { log, partner } = this.#options;
+    try {
+      const open = await this.rest.watch(this.#connect(key, way));
+      log('results of a job come from the worker itself', { partner, key, ...(this.#dialled && { dialled: true }) });
+      return open;
+    } catch (thrown) {
+      log('results of a job come by the gateways', { partner, key, message: asError(thrown).message });
+      return undefined;
+    }
+  }
+
+  /** By the way that worked the last time, and then by the other. */
+  async #connect(key: AttemptKey, way: Way): Promise<DirectLink> {
+    const first = this.#dialled;
+    let failure: unknown;
+    for (const dials of [first, !first]) {
+      try {
+        const open = await (dials ? this.#dial(key, way) : this.#await(key, way));
+        this.#dialled = dials;
+        return open;
+      } catch (thrown) {
+        // The first way is the one that was meant to work.
+        failure ??= thrown;
+      }
+    }
+    throw failure;
+  }
+
+  /** We dial the partner's gateway, where its worker waits for us. */
+  async #dial(key: AttemptKey, way: Way): Promise<DirectLink> {
+    const { link, dial, mayDial } = this.#options;
+    const { name, secret } = credentials();
+    if (link.version < MEETS) throw new Error('the partner is of an earlier version');
+    if (!mayDial()) throw new Error('the agreement has no address that we could dial');
+    crashPoint('direct.asked');
+    await link.ask({ what: 'direct', key, name, secret: secret.toString('hex'), dials: true });
+    const open = new DirectLink(await dial(name, secret.toString('hex')));
+    if (this.#ways.get(key) !== way) {
+      open.close('its results are not wanted any more');
+      throw new Error('its results are not wanted any more');
+    }
+    way.open = open;
+    crashPoint('direct.up');
+    return open;
+  }
+
+  /** The worker dials us. */
+  async #await(key: AttemptKey, way: Way): Promise<DirectLink> {
+    const { link } = this.#options;
+    const { name, secret } = credentials();
     const come = deferred<DirectLink>();
     way.awaited = { name, secret, come };
     crashPoint('direct.asked');
@@ -150,14 +205,9 @@ export class DirectResults implements ResultsSource {
       .ask({ what: 'direct', key, name, secret: secret.toString('hex') })
       .catch((thrown: unknown) => come.reject(asError(thrown)));
     try {
-      const open = await this.rest.watch(come.promise);
-      log('results of a job come from the worker itself', { partner, key });
-      return open;
-    } catch (thrown) {
-      log('results of a job come by the gateways', { partner, key, message: asError(thrown).message });
-      delete way.awaited;
-      return undefined;
+      return await come.promise;
     } finally {
+      delete way.awaited;
       clearTimeout(late);
     }
   }
@@ -189,4 +239,9 @@ export class DirectResults implements ResultsSource {
     }
     return link.ask(question);
   }
+}
+
+/** By which a connection is known, once. */
+function credentials(): { readonly name: string; readonly secret: Buffer } {
+  return { name: `direct.${randomBytes(12).toString('base64url')}`, secret: randomBytes(32) };
 }

@@ -27,7 +27,7 @@ import { ending, stream } from '../site/shapes.ts';
 import { amount, count, flag, maybe, moment, type Read, text } from '../util/schema.ts';
 
 /** Messages are checked strictly, so whatever an older gateway would refuse increments it, and is not sent to one. */
-export const FLOCK_VERSION = 2;
+export const FLOCK_VERSION = 3;
 /** The oldest that is spoken. It closes a link with any other version: whoever dials it has to greet it with its own. */
 export const OLDEST_FLOCK = 1;
 
@@ -59,9 +59,15 @@ export const flockAsk = z.discriminatedUnion('what', [
   question('read', { key, ...wantedBytes }),
   /**
    * The worker that ran it is to bring them itself, to the address of the borrower's gateway that the lender's agreement has:
-   * `name` and `secret` let it connect there once. Since version 2. Answered when it is there.
+   * `name` and `secret` let it connect there once. Since version 2. Answered when it is there. `dials` (since version 3): it comes to the
+   * lender's gateway instead, and the borrower, which dials that by `name` and `secret`, meets it there.
    */
-  question('direct', { key, name: directHome.shape.name, secret: directHome.shape.secret }),
+  question('direct', {
+    key,
+    name: directHome.shape.name,
+    secret: directHome.shape.secret,
+    dials: maybe(z.literal(true)),
+  }),
 ]);
 export type FlockAsk = Read<typeof flockAsk>;
 

@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { Address } from '../config/address.ts';
 import type { Agreement, Partner } from '../config/agreements.ts';
 import { blobsOf } from '../pool/wire/run-blobs.ts';
 import { BACKLOG } from '../pool/wire/direct-wire.ts';
@@ -9,6 +10,7 @@ import { Borrower } from './borrower.ts';
 import { BORROWED_ENTRY, type BorrowedEntry, compactedBorrowed, recoverBorrowed } from './borrowed-journal.ts';
 import type { Refused } from './clauses.ts';
 import { DirectLending } from './direct-lending.ts';
+import { DirectMeetings } from './direct-meetings.ts';
 import { FlockMemory, type FlockPlaces, type FlockStatus, uptime } from './flock-state.ts';
 import type { FlockMessage } from './flock-wire.ts';
 import { ENDS, LEAVE_MS, Leaving } from './leaving.ts';
@@ -32,6 +34,8 @@ export interface GatewayOptions {
   readonly clientSocket: string;
   readonly workerSocket: string;
   readonly dial: (partner: Partner) => Promise<Duplex> | undefined;
+  /** Where workers on this machine reach our port; `undefined`: none is open. */
+  readonly here: () => Address | undefined;
   readonly onBroken: (error: Error) => void;
   readonly log: (message: string, facts?: object) => void;
 }
@@ -56,6 +60,7 @@ export class Gateway {
   readonly #leaving: Leaving;
   readonly #files: LentFiles;
   readonly #direct: DirectLending;
+  readonly #meetings = new DirectMeetings();
   readonly #answerers: Answerers;
   readonly #look: PoolLook;
   readonly #borrowedJournal: Journal<BorrowedEntry>;
@@ -135,7 +140,7 @@ export class Gateway {
       },
       lent,
     );
-    this.#direct = new DirectLending(() => this.#lender, this.#lending);
+    this.#direct = new DirectLending(() => this.#lender, this.#lending, this.#meetings, options.here);
     this.#answerers = { borrower: this.#borrower, lender: this.#lender, files: this.#files, direct: this.#direct, log };
     this.#leaving = new Leaving(this.#borrower, this.#lender, this.#memory);
     this.#rules = new LendingRules(
@@ -250,7 +255,7 @@ export class Gateway {
       const secret = bench.isShut || leavingUntil !== undefined ? undefined : direct.keyOf(id);
       if (secret) return secret;
     }
-    return undefined;
+    return this.#meetings.keyOf(id);
   }
 
   /** Somebody has connected who holds the key of this name: a gateway, or a worker that brings results. */
@@ -258,7 +263,8 @@ export class Gateway {
     const states = [...this.#partners.values()];
     const state = states.find(({ partner }) => partner.key.id === id);
     if (state) state.link.accept(stream);
-    else if (!states.some(({ direct }) => direct.welcome(id, stream))) stream.destroy();
+    else if (!states.some(({ direct }) => direct.welcome(id, stream)) && !this.#meetings.welcome(id, stream))
+      stream.destroy();
   }
 
   close(): void {

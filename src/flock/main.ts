@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { parseAddress } from '../config/address.ts';
+import { type Address, parseAddress } from '../config/address.ts';
 import { AgreementBook } from '../config/agreements.ts';
 import { followSettings } from '../config/follow.ts';
 import { loadPaths } from '../config/paths.ts';
@@ -49,6 +49,7 @@ async function main(agent: string): Promise<void> {
     clientSocket: pool.clientSocket,
     workerSocket: pool.workerSocket,
     dial: dialPartner,
+    here: () => port.here,
     onBroken: (error) => broken(error),
     log: say,
   });
@@ -107,6 +108,13 @@ class ListeningPort {
 
   get port(): number | undefined {
     return this.#open?.port;
+  }
+
+  /** Where this machine's own processes reach it. */
+  get here(): Address | undefined {
+    if (!this.#open || this.#listen === undefined) return undefined;
+    const { host } = parseAddress(this.#listen, 'flock.listen');
+    return { host: /^(0\.0\.0\.0|[0:]*)$/.test(host) ? 'localhost' : host, port: this.#open.port };
   }
 
   async want(listen: string | undefined): Promise<void> {

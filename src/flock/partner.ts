@@ -102,7 +102,17 @@ export class PartnerState {
       isBusy: options.isBusy,
     });
     this.answers = new Answers(this.link);
-    this.direct = new DirectResults({ ...options, partner: this.name, link: this.link });
+    this.direct = new DirectResults({
+      ...options,
+      partner: this.name,
+      link: this.link,
+      mayDial: () => this.partner.agreement.url !== undefined && this.partner.agreement.via === undefined,
+      dial: async (name, secret) => {
+        const stream = await options.dial({ agreement: this.partner.agreement, key: { id: name, key: secret } });
+        if (!stream) throw new Error('the agreement has no address any more');
+        return stream;
+      },
+    });
   }
 
   /** Ends its links: what comes after this is not heard. */

@@ -3,11 +3,13 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DirectResults } from '../../src/flock/direct-results.ts';
+import { DirectMeetings } from '../../src/flock/direct-meetings.ts';
 import type { FlockAsk } from '../../src/flock/flock-wire.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { DirectHome } from '../../src/pool/wire/direct-wire.ts';
 import { type LeftRun, WorkerDirectResults } from '../../src/pool/worker/direct-results.ts';
 import { openPortWay, type PortWay } from '../../src/reverse-connection/port-way.ts';
+import { greetHome } from '../../src/reverse-connection/secure.ts';
 import { relay } from '../../src/reverse-connection/relay.ts';
 import { reach } from '../../src/reverse-connection/reach.ts';
 
@@ -27,11 +29,17 @@ export class DirectEnds {
   readonly turnedAway: string[] = [];
   /** Where the worker was told to connect, latest last. */
   readonly told: DirectHome[] = [];
-  version = 2;
+  /** Where the worker was told to meet the borrower. */
+  readonly met: DirectHome[] = [];
+  version = 3;
   /** How the worker is told; replaced by tests of what can go wrong. */
   tell: (key: AttemptKey, to: DirectHome) => Promise<void> = (key, to) => this.worker.open(key, to);
   readonly results: DirectResults;
   port!: PortWay;
+  /** Whether the borrower can dial the lender's gateway, where it meets the worker. */
+  mayDial = false;
+  readonly meetings = new DirectMeetings();
+  lendersPort!: PortWay;
   #line!: Server;
   readonly #sockets = new Set<Socket>();
   /** Bytes after which the line is cut. */
@@ -56,6 +64,11 @@ export class DirectEnds {
         },
         ask: (question) => this.#asked(question),
       },
+      mayDial: () => this.mayDial,
+      dial: async (name, secret) => {
+        const raw = await reach({ host: '127.0.0.1', port: this.lendersPort.port }, 5000);
+        return greetHome(raw, { worker: name, key: Buffer.from(secret, 'hex'), patienceMs: 5000 });
+      },
       mayConnect: () => true,
       log: (message, facts) => void this.logged.push(`${message} ${JSON.stringify(facts)}`),
     });
@@ -70,6 +83,16 @@ export class DirectEnds {
       keyOf: (name) => this.results.keyOf(name),
       welcome: ({ worker, link }) => {
         if (!this.results.welcome(worker, link)) link.destroy();
+      },
+      onTurnedAway: (message) => void this.turnedAway.push(message),
+    });
+    this.lendersPort = await openPortWay({
+      host: '127.0.0.1',
+      port: 0,
+      descriptors: 1024,
+      keyOf: (name) => this.meetings.keyOf(name),
+      welcome: ({ worker, link }) => {
+        if (!this.meetings.welcome(worker, link)) link.destroy();
       },
       onTurnedAway: (message) => void this.turnedAway.push(message),
     });
@@ -103,6 +126,7 @@ export class DirectEnds {
     this.worker.close();
     this.results.close('the test ends');
     this.port.close();
+    this.lendersPort.close();
     this.#line.close();
     this.cut();
     rmSync(this.dir, { recursive: true, force: true });
@@ -110,7 +134,15 @@ export class DirectEnds {
 
   async #asked(question: Question) {
     if (question.what === 'direct') {
-      const { key, name, secret } = question;
+      const { key, name, secret, dials } = question;
+      if (dials) {
+        const here = { host: '127.0.0.1', port: this.lendersPort.port };
+        await this.meetings.open({ name, secret }, here, (home) => {
+          this.met.push(home);
+          return this.worker.open(key, home);
+        });
+        return { t: 'answer' as const, id: 1, ok: true as const, bytes: Buffer.alloc(0) };
+      }
       const to = { host: '127.0.0.1', port: this.linePort, name, secret };
       this.told.push(to);
       await this.tell(key, to);

@@ -29,6 +29,7 @@ describe('a gateway', () => {
       clientSocket: join(dir, 'none'),
       workerSocket: join(dir, 'none'),
       dial: () => undefined,
+      here: () => undefined,
       onBroken: (error) => {
         throw error;
       },
