@@ -1,14 +1,4 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { damaged } from '../backup/container.ts';
 import { type Unpacked, unpack } from '../backup/unpack.ts';
@@ -22,9 +12,10 @@ import { isEnd, LIFE } from '../job/life.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { openQueue, placeSnapshot, type Queue, stopRedis } from '../queue/api.ts';
 import { crashPoint } from '../util/crash-point.ts';
+import { flushTree } from '../util/flush-tree.ts';
 import { markDirectory } from '../util/marked-dir.ts';
 import { oneLine } from '../util/plain-text.ts';
-import { ensurePrivateDir, makeDirs, writeWhole } from '../util/private-file.ts';
+import { ensurePrivateDir, flushDir, makeDirs, writeWhole } from '../util/private-file.ts';
 import { isAlive } from '../util/process-identity.ts';
 import { shellPath } from '../util/shell-quote.ts';
 import type { Restored, RestoreRequest } from './backup.ts';
@@ -66,7 +57,10 @@ export async function restoreBackup(paths: Paths, request: RestoreRequest): Prom
       throw thrown;
     }
     rmSync(paths.stateDir, { recursive: true, force: true });
+    // From here on, sites delete on its word.
+    await flushTree(found.stateDir);
     renameSync(found.stateDir, paths.stateDir);
+    flushDir(beside);
     crashPoint('restore.placed');
     ensureStateDirs(paths);
     const recovery = await recover(paths, { ...request, sites: [], agent });
@@ -132,8 +126,8 @@ function placeConfiguration(from: string, to: string): PlacedConfiguration {
     const source = join(entry.parentPath, entry.name);
     const place = join(to, source.slice(from.length));
     if (!existsSync(place)) {
-      mkdirSync(dirname(place), { recursive: true, mode: 0o700 });
-      cpSync(source, place);
+      makeDirs(dirname(place));
+      writeWhole(place, readFileSync(source), statSync(source).mode & 0o777);
       placed.push(place);
     } else if (!readFileSync(source).equals(readFileSync(place))) kept.push(place);
   }

@@ -1,8 +1,9 @@
-import { createWriteStream, fstatSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { createWriteStream, fstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { GryphusError } from '../errors.ts';
 import { reasonOf } from '../util/plain-text.ts';
+import { flushDir, makeDirs } from '../util/private-file.ts';
 
 /** How long a pipe may stay silent before the user is told what is being waited for, in milliseconds. */
 const PATIENCE_MS = 2000;
@@ -38,7 +39,9 @@ export class RunFiles {
       );
     }, PATIENCE_MS);
     try {
-      await pipeline(process.stdin, createWriteStream(file, { mode: 0o600 }));
+      await pipeline(process.stdin, createWriteStream(file, { mode: 0o600, flush: true }));
+      // The job may read it after a power failure.
+      for (const dir of [dirname(file), this.#all]) flushDir(dir);
     } catch (cause) {
       this.remove();
       throw new GryphusError('input-missing', `Standard input cannot be read: ${reasonOf(cause)}.`, { cause });
@@ -54,7 +57,7 @@ export class RunFiles {
 
   #own(): string {
     if (this.#dir === undefined) {
-      mkdirSync(this.#all, { recursive: true, mode: 0o700 });
+      makeDirs(this.#all);
       this.#dir = mkdtempSync(join(this.#all, 'r-'));
     }
     return this.#dir;

@@ -20,8 +20,11 @@ const MOST_OUTPUT = 1_048_576;
 /** Files of this machine; paths are relative to `root`, the DAG manager's directory. */
 export function diskFiles(root: string): DagFiles {
   const at = (path: string): string => (isAbsolute(path) ? path : join(root, path));
-  const parent = (path: string): void => {
+  const replace = (path: string, text: string, flush: boolean): void => {
     fs.mkdirSync(dirname(at(path)), { recursive: true });
+    const part = `${at(path)}.part`;
+    fs.writeFileSync(part, text, { flush });
+    fs.renameSync(part, at(path));
   };
   return {
     read(path) {
@@ -34,10 +37,13 @@ export function diskFiles(root: string): DagFiles {
     absolute: (path) => resolve(root, path),
     exists: (path) => fs.existsSync(at(path)),
     write(path, text) {
-      parent(path);
-      const part = `${at(path)}.part`;
-      fs.writeFileSync(part, text);
-      fs.renameSync(part, at(path));
+      replace(path, text, false);
+    },
+    keep(path, text) {
+      replace(path, text, true);
+      flushDir(dirname(at(path)));
+      // The directory of save points may be new.
+      flushDir(dirname(dirname(at(path))));
     },
     append(path, text) {
       fs.appendFileSync(at(path), text);

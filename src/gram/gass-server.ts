@@ -4,6 +4,7 @@ import { appendFile, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { dirname } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { TLSSocket } from 'node:tls';
 import { NO_RESUMPTION, tlsCredential } from '../credentials/gsi/connect.ts';
@@ -11,6 +12,7 @@ import { verifyPeer } from '../credentials/gsi/peer.ts';
 import type { Credential } from '../credentials/x509/proxy-file.ts';
 import type { Trust } from '../credentials/x509/trust.ts';
 import { asError, GryphusError } from '../errors.ts';
+import { namesFlushed } from '../util/names-flushed.ts';
 import { type GramMessage, readFields } from './protocol.ts';
 
 /** What can be read at a path: its length and its bytes. */
@@ -166,6 +168,8 @@ async function receive(request: IncomingMessage, to: Writable, appends: boolean)
         await file.close();
       }
       await rename(coming, to.path);
+      // The service deletes its own copy when this is acknowledged.
+      await namesFlushed(dirname(to.path));
     }
     to.done();
   } finally {

@@ -1,15 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import {
-  constants,
-  createReadStream,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
-import { copyFile, rename, rm } from 'node:fs/promises';
+import { constants, createReadStream, existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { copyFile, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import * as z from 'zod';
@@ -17,7 +8,8 @@ import { asError, GryphusError } from '../errors.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { blobsOf } from '../site/spec-lines.ts';
 import type { AttemptSpec, Blob } from '../site/contract.ts';
-import { ensurePrivateDir, writeWhole } from '../util/private-file.ts';
+import { namesFlushed } from '../util/names-flushed.ts';
+import { ensurePrivateDir, makeDirs, writeWhole } from '../util/private-file.ts';
 
 /**
  * How far an attempt has come in GRAM. `asked`: the job manager holds it uncommitted. `committing`: the commit may have
@@ -81,7 +73,7 @@ export class GramStore {
   /** The record is on disk when this returns. */
   save(record: GramRecord): GramRecord {
     try {
-      mkdirSync(this.path(record.key), { recursive: true, mode: 0o700 });
+      makeDirs(this.path(record.key));
       writeWhole(this.path(record.key, 'record.json'), JSON.stringify(record));
     } catch (thrown) {
       throw noSpace(this.#dir, thrown);
@@ -125,7 +117,7 @@ export class GramStore {
     return join(this.#content, sha256);
   }
 
-  /** Keeps a copy of the content, so that later changes to the user's file do not affect the job. */
+  /** Keeps a copy of the content, on disk, so that later changes to the user's file do not affect the job. */
   async keep(blob: Blob): Promise<void> {
     const path = this.contentPath(blob.sha256);
     if (existsSync(path)) return;
@@ -146,7 +138,14 @@ export class GramStore {
         suggestions: ['Release the job when nothing writes to it any more.'],
       });
     }
+    const file = await open(fresh, 'r');
+    try {
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
     await rename(fresh, path);
+    await namesFlushed(this.#content);
   }
 
   /** Deletes content that no attempt needs any more, except recent content that a client beside us may be using. */

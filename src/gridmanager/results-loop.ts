@@ -226,15 +226,18 @@ async function settle(
         if (kind !== 'output' || files.patterns.length > 0) await ctx.urls.growing.whole(job.id, of, to, proxy);
         continue;
       }
-      if (kind === 'output' && file.name.includes('/') && !made.has(dirname(to))) {
-        await makeParents(to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd, to, umask);
+      const nested = kind === 'output' && file.name.includes('/');
+      const below = to.startsWith(`${files.outputDirectory}/`) ? files.outputDirectory : files.iwd;
+      if (nested && !made.has(dirname(to))) {
+        await makeParents(below, to, umask);
         made.add(dirname(to));
       }
       // Streams may grow again if they are fetched again; other files come under their names when they are complete.
       const mayLink = kind === 'output';
       // Of files of a parallel job's nodes with the same name, the last one counts.
       if (node !== undefined) drop(placements, to);
-      placements.push({ from, to, executable: file.executable, mode: file.mode, umask, mayLink });
+      const mode = { executable: file.executable, mode: file.mode, umask };
+      placements.push({ from, to, ...mode, mayLink, ...(nested ? { below } : {}) });
     }
     await placeAll(placements);
     const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};

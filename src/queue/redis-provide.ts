@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, w
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { asError, GryphusError } from '../errors.ts';
+import { flushTree } from '../util/flush-tree.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
 import { howToInstall, noRedis } from './redis-advice.ts';
 import { aptInstall, hasApt, withDebs } from './redis-apt.ts';
@@ -93,6 +94,7 @@ async function fetchInto(stateDir: string, onPercent: (percent: number) => void)
     onPercent(97);
     arrange(fresh);
     await tryOut(join(fresh, 'redis-server'), stateDir);
+    await flushTree(fresh);
     rmSync(fetchedDir(stateDir), { recursive: true, force: true });
     renameSync(fresh, fetchedDir(stateDir));
   } catch (thrown) {

@@ -6,7 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import type { FetchedFile } from '../site/contract.ts';
 import { flushTree } from '../util/flush-tree.ts';
-import { flushDir } from '../util/private-file.ts';
+import { flushDir, makeDirs } from '../util/private-file.ts';
 import { CHECKPOINT_IMAGE } from './asked-for.ts';
 import { completeImage, imageIn } from './image.ts';
 import { makeParents, unplaceable, within } from './place.ts';
@@ -88,6 +88,7 @@ export class Checkpoints {
     const fresh = join(directory, `${REMOTE_FILE}.new`);
     await writeFile(fresh, JSON.stringify(remote), { mode: 0o600, flush: true });
     await rename(fresh, join(directory, REMOTE_FILE));
+    flushDir(directory);
     await rm(join(directory, 'files'), { recursive: true, force: true });
   }
 
@@ -116,6 +117,7 @@ export class Checkpoints {
     const fresh = `${to}.new`;
     try {
       await rm(fresh, { recursive: true, force: true });
+      makeDirs(dirname(to));
       const saved = join(fresh, 'files');
       await mkdir(saved, { recursive: true, mode: 0o700 });
       if (files.some(({ node }) => node !== undefined)) await writeFile(join(fresh, BY_NODES), '', { mode: 0o600 });

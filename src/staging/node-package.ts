@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { asError, GryphusError } from '../errors.ts';
+import { flushTree } from '../util/flush-tree.ts';
 
 /** Processors for which there is a Node build. */
 export type Arch = 'x64' | 'arm64';
@@ -91,6 +92,7 @@ async function ownNode(arch: Arch, repository: string): Promise<NodeBinary> {
     const fresh = `${path}.${process.pid}`;
     copyFileSync(process.execPath, fresh);
     chmodSync(fresh, 0o700);
+    await flushTree(directory);
     renameSync(fresh, path);
   }
   return describe(path, arch, bytes);
@@ -133,6 +135,7 @@ async function fetchPackage(arch: Arch, directory: string): Promise<void> {
     mkdirSync(fresh, { recursive: true, mode: 0o700 });
     copyFileSync(join(scratch, 'package/bin/node'), join(fresh, 'node'));
     chmodSync(join(fresh, 'node'), 0o700);
+    await flushTree(fresh);
     rmSync(directory, { recursive: true, force: true });
     renameSync(fresh, directory);
   } finally {

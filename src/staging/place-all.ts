@@ -6,7 +6,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { inherits } from './inherits.ts';
 import { isOnLocalDisk } from './local-disk.ts';
-import { modeOf, partOf, place, type Placement, unplaceable } from './place.ts';
+import { modeOf, namesKept, partOf, place, type Placement, unplaceable } from './place.ts';
 import { isSpecialFile } from './pour.ts';
 
 /** From this many files on, one flush of their file system costs less than one for each file. */
@@ -44,6 +44,7 @@ export async function placeAll(files: readonly Placement[]): Promise<void> {
     throw unplaceable(to, thrown);
   }
   for (const file of apart) await place(file);
+  await namesKept(files);
 }
 
 /** Ordinary files on a disk of this machine, if they are many, and the others. */

@@ -3,7 +3,7 @@ import { type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { isOnLocalDisk } from './local-disk.ts';
-import { partOf, placeWhole, UMASK, unplaceable } from './place.ts';
+import { namesKept, partOf, placeWhole, UMASK, unplaceable } from './place.ts';
 import { isSpecialFile, pour } from './pour.ts';
 
 /**
@@ -13,9 +13,10 @@ import { isSpecialFile, pour } from './pour.ts';
 export async function placeBytes(bytes: Uint8Array, source: string, to: string, umask = UMASK): Promise<void> {
   const mode = 0o666 & ~umask;
   const local = isOnLocalDisk(dirname(to));
-  return (typeof local === 'boolean' ? local : await local)
+  await ((typeof local === 'boolean' ? local : await local)
     ? placeHere(bytes, partOf(to, source), to, mode)
-    : placeElsewhere(bytes, partOf(to, source), to, mode);
+    : placeElsewhere(bytes, partOf(to, source), to, mode));
+  await namesKept([{ to }]);
 }
 
 /** Only what waits for the disk is asynchronous. */

@@ -4,6 +4,7 @@ import { chmod, copyFile, link as makeLink, mkdir, open, rename, rm } from 'node
 import { dirname, join, normalize } from 'node:path';
 import type { Readable } from 'node:stream';
 import { GryphusError, asError } from '../errors.ts';
+import { namesFlushed } from '../util/names-flushed.ts';
 import { inherits } from './inherits.ts';
 import { isSpecial, pour } from './pour.ts';
 
@@ -19,6 +20,8 @@ export interface Placement {
   readonly umask?: number | undefined;
   /** The source is never written to again, only replaced or removed, so the target may be a link to it. */
   readonly mayLink?: boolean;
+  /** The directories below this one may have been made for it. */
+  readonly below?: string;
 }
 
 /** This process's umask; read only once, because reading it requires setting it briefly. */
@@ -27,9 +30,9 @@ export const UMASK = process.umask();
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /**
- * Puts a file where the user wants it: atomically, and on disk before this resolves. Repeating it is harmless. The source
- * stays; the caller removes the attempt's directory. Jobs that write the same name at once do not interfere before the
- * rename: the last one's file is there, complete.
+ * Puts a file where the user wants it: atomically, and on disk before this resolves, its name only after `namesKept`. Repeating
+ * it is harmless. The source stays; the caller removes the attempt's directory. Jobs that write the same name at once do not
+ * interfere before the rename: the last one's file is there, complete.
  */
 export async function place(placement: Placement): Promise<void> {
   const { from, to } = placement;
@@ -53,6 +56,21 @@ export async function place(placement: Placement): Promise<void> {
   );
   // Renaming one name of a file to another one of the same file does nothing.
   if (linked) await rm(waiting, { force: true });
+}
+
+/** Resolves when the names of files that were placed are on disk. Rejects with 'disk-full' or 'output-unwritable'. */
+export async function namesKept(placed: readonly Pick<Placement, 'to' | 'below'>[]): Promise<void> {
+  const directories = new Set<string>();
+  for (const { to, below } of placed) {
+    directories.add(dirname(to));
+    if (below === undefined) continue;
+    for (let at = dirname(to); at.startsWith(`${below}/`); at = dirname(at)) directories.add(dirname(at));
+  }
+  const flush = (directory: string) =>
+    namesFlushed(directory).catch((thrown: unknown) => {
+      throw unplaceable(directory, thrown);
+    });
+  await Promise.all([...directories].map(flush));
 }
 
 export function modeOf({ executable, mode, umask = UMASK }: Placement): number {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { flushDir } from './private-file.ts';
 
 /**
  * Gives a directory a permanent identity in a file, so that a later one at the same path is recognized as different.
@@ -10,13 +11,18 @@ export function markDirectory(dir: string): void {
   if (existsSync(file)) return;
   const temporary = `${file}.${randomBytes(6).toString('hex')}.new`;
   try {
-    writeFileSync(temporary, `${randomBytes(12).toString('base64url')}\n`, { mode: 0o600, flag: 'wx' });
+    writeFileSync(temporary, `${randomBytes(12).toString('base64url')}\n`, {
+      mode: 0o600,
+      flag: 'wx',
+      flush: true,
+    });
     try {
       linkSync(temporary, file);
     } catch {
       // Another process was faster, or this file system has no links.
       if (!existsSync(file)) renameSync(temporary, file);
     }
+    flushDir(dir);
   } catch {
     // The disk is full: the directory's existence has to do.
   } finally {

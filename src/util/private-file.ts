@@ -23,13 +23,24 @@ export function writeWhole(path: string, content: string | Uint8Array, mode = 0o
 
 /** What was made, renamed or removed in the directory stays so when the power fails. */
 export function flushDir(path: string): void {
-  const dir = openSync(path, 'r');
   try {
-    fsyncSync(dir);
-  } finally {
-    closeSync(dir);
+    const dir = openSync(path, 'r');
+    try {
+      fsyncSync(dir);
+    } finally {
+      closeSync(dir);
+    }
+  } catch (thrown) {
+    if (!isUnflushable(thrown)) throw thrown;
   }
 }
+
+/** Of a directory in which we may make files and not list them, or whose file system has no such call. */
+export function isUnflushable(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && UNFLUSHABLE.has(thrown.code);
+}
+
+const UNFLUSHABLE = new Set<unknown>(['EACCES', 'EINVAL', 'ENOSYS', 'ENOTSUP']);
 
 /** The same for what may be lost when the machine dies: it is not waited for until it is on disk. Mode 0600. */
 export function writeUnflushed(path: string, content: string): void {

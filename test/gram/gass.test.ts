@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseGramContact } from '../../src/config/gram-resource.ts';
@@ -9,6 +9,7 @@ import { saveProxy } from '../../src/credentials/store.ts';
 import { openCaDirectory } from '../../src/credentials/x509/ca-directory.ts';
 import type { Credential } from '../../src/credentials/x509/proxy-file.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
+import { FlushedDisk } from '../flushed-disk.ts';
 import { freshKey, shellJob, Watch } from '../conformance/kit.ts';
 import { globus, missingPrograms } from '../sites/gatekeeper.ts';
 import { type Grid, proxyFor, startGrid } from './kit.ts';
@@ -124,6 +125,16 @@ describe.skipIf(MISSING.length > 0)('the GASS server, asked by others,', () => {
     const cut = ask(grid.proxy, 'PUT', `${base}/out`, 'short', { 'content-length': 100_000 }).catch(() => undefined);
     await Promise.race([cut, new Promise((resolve) => setTimeout(resolve, 300))]);
     expect(existsSync(home('out'))).toBe(false);
+  });
+
+  it('acknowledges a file, which the service then deletes, when it would outlast a power failure', async () => {
+    const disk = await FlushedDisk.begin();
+    try {
+      expect((await ask(grid.proxy, 'PUT', `${base}/err`, 'all of it')).status).toBe(200);
+      expect(disk.left(home('err'), dirname(home('err')))?.toString()).toBe('all of it');
+    } finally {
+      disk.end();
+    }
   });
 
   it('lets no session be resumed, for that would have no chain', async () => {

@@ -22,7 +22,8 @@ export class World {
   readonly sites: ReadonlyMap<string, SimulatedSite>;
   readonly #queue: Queue;
   readonly identity: string;
-  readonly #dir: string;
+  /** The jobs' directory. */
+  readonly dir: string;
   readonly #jobs: JobId[] = [];
   /** Releases that the queue accepted, by job: each requests one more start. */
   readonly #asked = new Map<string, number>();
@@ -41,10 +42,16 @@ export class World {
   /** How far the GridManager's clock was moved forward, in milliseconds. */
   ahead = 0;
 
-  constructor(queue: Queue, random: () => number, weather: Weather, others: readonly string[] = []) {
+  constructor(
+    queue: Queue,
+    random: () => number,
+    weather: Weather,
+    others: readonly string[] = [],
+    dir = mkdtempSync('/tmp/gpw-'),
+  ) {
     this.#queue = queue;
     this.identity = `user${++worlds}`;
-    this.#dir = mkdtempSync('/tmp/gpw-');
+    this.dir = dir;
     this.site = new SimulatedSite('there', random);
     this.sites = new Map([this.site, ...others.map((name) => new SimulatedSite(name, random))].map((s) => [s.name, s]));
     for (const site of this.sites.values()) site.weather = weather;
@@ -59,7 +66,7 @@ export class World {
       clusterAd: {
         Owner: JSON.stringify(this.identity),
         Cmd: '"/bin/true"',
-        Iwd: JSON.stringify(this.#dir),
+        Iwd: JSON.stringify(this.dir),
         JobUniverse: '5',
       },
       procs: Array.from({ length: count }, (_, proc) => ({ attrs: { Out: `"out.${this.#jobs.length + proc}"` } })),
@@ -179,7 +186,7 @@ export class World {
       if (job.state === 'completed') {
         if (starts === 0) wrong.push(`job ${name} completed and never started`);
         const key = `${this.#queue.agent}.${name}.${job.attempt}\n`;
-        const output = readOr(join(this.#dir, `out.${i}`));
+        const output = readOr(join(this.dir, `out.${i}`));
         if (output !== key) wrong.push(`job ${name} has the output ${JSON.stringify(output)}, not its own`);
       }
     }
@@ -192,7 +199,7 @@ export class World {
     armCrash(undefined);
     this.#manager?.end();
     await this.#running;
-    rmSync(this.#dir, { recursive: true, force: true });
+    rmSync(this.dir, { recursive: true, force: true });
   }
 
   #start(): void {
@@ -200,7 +207,7 @@ export class World {
     const manager = new GridManager({
       identity: this.identity,
       queue: this.#queue,
-      spoolDir: join(this.#dir, 'spool'),
+      spoolDir: join(this.dir, 'spool'),
       loadSites: async () => new Map([...this.sites.keys()].map((name) => [name, { ...LOCAL_SITE, name }])),
       problem: () => undefined,
       retry: () => ({ min: 1000, max: 300_000 }),
@@ -212,8 +219,8 @@ export class World {
       }),
       secrets: new Secrets([]),
       remoteIo: () => [],
-      ioProxy: new ProxyPrograms(() => ({ repository: this.#dir, from: 'own', log: () => undefined })),
-      urls: urlAccess({ configDir: this.#dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
+      ioProxy: new ProxyPrograms(() => ({ repository: this.dir, from: 'own', log: () => undefined })),
+      urls: urlAccess({ configDir: this.dir }, { 'urls.netrc': undefined, 'urls.ca': undefined }),
       streamEveryMs: () => 10_000,
       lingerMs: 60_000,
       log: () => undefined,

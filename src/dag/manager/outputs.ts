@@ -159,7 +159,7 @@ export class Outputs {
     const { primary, dagFiles, nextRescue } = this.plan;
     const name = rescueName(primary, dagFiles.length > 1, nextRescue);
     this.say(at, `Writing Rescue DAG to ${name}...`);
-    this.files.write(name, rescueText(this.engine.core, primary, at));
+    this.files.keep(name, rescueText(this.engine.core, primary, at));
   }
 
   private writeSavePoint(node: number, at: number): void {
@@ -170,7 +170,7 @@ export class Outputs {
     if (old === text) return;
     if (old !== undefined) this.files.rename(path, `${path}.old`);
     this.say(at, `Writing Save File to ${path}...`);
-    this.files.write(path, text);
+    this.files.keep(path, text);
   }
 
   private tag(node: number): string {

@@ -88,6 +88,8 @@ export interface DagFiles {
   absolute(path: string): string;
   exists(path: string): boolean;
   write(path: string, text: string): void;
+  /** Like `write`, and on disk with its name when it returns. */
+  keep(path: string, text: string): void;
   append(path: string, text: string): void;
   /** Its size in bytes; 0 if it does not exist. */
   size(path: string): number;

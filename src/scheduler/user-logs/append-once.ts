@@ -1,6 +1,8 @@
 import { constants } from 'node:fs';
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import * as z from 'zod';
+import { namesFlushed } from '../../util/names-flushed.ts';
 import { count, type Read } from '../../util/schema.ts';
 
 const { O_APPEND, O_CREAT, O_NOCTTY, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
@@ -30,7 +32,7 @@ export async function sizeOf(path: string): Promise<number> {
 }
 
 /**
- * Appends the piece exactly once, however often it is called; it is on disk when this resolves. Text from an earlier,
+ * Appends the piece exactly once, however often it is called; it is on disk, with the log's name, when this resolves. Text from an earlier,
  * interrupted call is found after `size`. Other writers' text is kept.
  */
 export async function appendOnce({ path, text, size }: Piece): Promise<void> {
@@ -42,6 +44,8 @@ export async function appendOnce({ path, text, size }: Piece): Promise<void> {
     const rest = before > size ? missing(bytes, await tail(path, size, bytes.length + OTHERS)) : bytes;
     if (rest.length > 0) await write(log, rest, before);
     await log.datasync();
+    // It was made by this call or an interrupted one.
+    if (size === 0 || before === 0) await namesFlushed(dirname(await realpath(path)));
   } finally {
     await log.close();
   }

@@ -69,6 +69,7 @@ export class LogJournal {
 
   static async open(path: string): Promise<LogJournal> {
     const journal = new LogJournal(path, await open(path, constants.O_RDWR | constants.O_CREAT, 0o600));
+    await syncDir(dirname(path));
     await journal.#load();
     return journal;
   }

@@ -2,6 +2,7 @@ import { createWriteStream, type WriteStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { GryphusError } from '../../errors.ts';
+import { namesFlushed } from '../../util/names-flushed.ts';
 import { keepFloor } from '../disk-floor.ts';
 import { unplaceable } from '../place.ts';
 
@@ -70,7 +71,7 @@ export class Part {
     }
   }
 
-  /** The part is complete: gives it its final name. */
+  /** The part is complete: gives it its final name, which is on disk when this resolves. */
   async finish(): Promise<void> {
     const file = await open(this.path, 'a', 0o600);
     try {
@@ -79,6 +80,7 @@ export class Part {
       await file.close();
     }
     await rename(this.path, this.#to).catch(this.#unwritable);
+    await namesFlushed(dirname(this.#to)).catch(this.#unwritable);
     await rm(this.#of, { force: true });
   }
 

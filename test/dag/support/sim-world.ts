@@ -57,6 +57,7 @@ export function memoryFiles(
     absolute: (path) => (path.startsWith('/') ? path : `/sim/${path}`),
     exists: (path) => all.has(path),
     write: (path, text) => void all.set(path, text),
+    keep: (path, text) => void all.set(path, text),
     append: (path, text) => void all.set(path, (all.get(path) ?? '') + text),
     size: (path) => Buffer.byteLength(all.get(path) ?? ''),
     truncate: (path, size) =>
@@ -289,6 +290,10 @@ export class SimWorld implements DagWorld {
       write(path, text) {
         mark();
         files.write(path, text);
+      },
+      keep(path, text) {
+        mark();
+        files.keep(path, text);
       },
       append(path, text) {
         mark();
