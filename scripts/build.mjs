@@ -252,7 +252,10 @@ if (words.length === 1 && words[0] === '--version')
 else if (words[0] === 'compat' && words[1] === 'speak' && !/^condor_(?!(version|config_val|prio)$)/.test(words[2]))
   require('../compat-cli/load.js').main(words.slice(2));
 else require('../cli/load.js').main(words);`;
-  writeFileSync(bin, `#!/usr/bin/env node\n'use strict';\n${needNode}\n${start}\n`);
+  // A shell script that starts Node with itself, in lines that are directives and comments to JavaScript.
+  const { TELL_OF_HANG_UP, IGNORE_HANG_UP } = await import(join(fresh, 'util/hang-up.js'));
+  const shell = [...TELL_OF_HANG_UP, 'exec node "$0" "$@"'].map((line) => `':' //; ${line}\n`).join('');
+  writeFileSync(bin, `#!/bin/sh\n${shell}'use strict';\n${needNode}\n${IGNORE_HANG_UP}\n${start}\n`);
   chmodSync(bin, 0o755);
 }
 

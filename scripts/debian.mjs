@@ -86,7 +86,10 @@ function start(root, inside) {
   mkdirSync(dirname(bin), { recursive: true });
   const program = `/${LIB}/dist/bin/gryphus.js`;
   if (!inside) return symlinkSync(`../lib/gryphus/dist/bin/gryphus.js`, bin);
-  writeFileSync(bin, `#!/bin/sh\nexec /${LIB}/bin/node ${program} "$@"\n`, { mode: 0o755 });
+  // The program's own first lines are a shell's; the last of them starts the Node that is in PATH.
+  const shell = [...readFileSync(join(root, program), 'utf8').matchAll(/^':' \/\/; (.*)/gm)].map(([, line]) => line);
+  const text = ['#!/bin/sh', ...shell.slice(0, -1), `exec /${LIB}/bin/node ${program} "$@"`, ''].join('\n');
+  writeFileSync(bin, text, { mode: 0o755 });
 }
 
 /** Pages, manual pages, licences and changes where Debian keeps them. */

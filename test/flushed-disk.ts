@@ -94,6 +94,6 @@ export class FlushedDisk {
 }
 
 interface Handles {
-  sync(this: { readonly fd: number }): Promise<void>;
-  datasync(this: { readonly fd: number }): Promise<void>;
+  sync: (this: { readonly fd: number }) => Promise<void>;
+  datasync: (this: { readonly fd: number }) => Promise<void>;
 }

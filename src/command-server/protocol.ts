@@ -1,3 +1,5 @@
+import { HANG_UP_VARIABLE } from '../util/hang-up.ts';
+
 /** What the client (native/command-client/) sends: the place that a command is to run in, and its words. */
 export interface Request {
   readonly umask: number;
@@ -46,6 +48,8 @@ export function parseRequest(bytes: Buffer): Request | undefined {
     env: Object.fromEntries(
       rest.slice(words.length).flatMap((pair) => {
         const at = pair.indexOf('=');
+        // It is about its caller.
+        if (pair.startsWith(`${HANG_UP_VARIABLE}=`)) return [];
         return at > 0 ? [[pair.slice(0, at), pair.slice(at + 1)]] : [];
       }),
     ),

@@ -1,6 +1,7 @@
 import { type Gryphus, type JobId, sessions } from '../index.ts';
 import { LIFE } from '../job/life.ts';
 import { firstOf } from '../util/first-of.ts';
+import { ignoresHangUp } from '../util/hang-up.ts';
 import { showWhy, statusOf } from './run-follow.ts';
 import { ProgressLine } from './show/progress.ts';
 import { typedShell } from './typed-shell.ts';
@@ -24,7 +25,7 @@ export async function runSession(
 ): Promise<number> {
   const leave = new AbortController();
   const cut = new Promise<number>((resolve) => {
-    const ends = { SIGINT: INTERRUPTED, SIGTERM: TERMINATED, SIGHUP: TERMINATED } as const;
+    const ends = { SIGINT: INTERRUPTED, SIGTERM: TERMINATED, ...(ignoresHangUp() ? {} : { SIGHUP: TERMINATED }) };
     for (const [signal, status] of Object.entries(ends))
       process.removeAllListeners(signal).once(signal, () => {
         leave.abort();

@@ -1,3 +1,5 @@
+import { ignoresHangUp } from '../util/hang-up.ts';
+
 /** What the process does when its reader has gone, its output cannot be written, or a signal ends it. */
 export function ownStreams(): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -13,5 +15,5 @@ export function ownStreams(): void {
   process.once('SIGINT', () => process.exit(130));
   process.once('SIGTERM', () => process.exit(143));
   // The terminal was closed.
-  process.once('SIGHUP', () => process.exit(129));
+  if (!ignoresHangUp()) process.once('SIGHUP', () => process.exit(129));
 }

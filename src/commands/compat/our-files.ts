@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { GryphusError } from '../../errors.ts';
+import { TELL_OF_HANG_UP } from '../../util/hang-up.ts';
 import { shellWords } from '../../util/shell-quote.ts';
 
 /** Writes files of ours into a directory, which is made; another's file of that name is an error ('conflict'). */
@@ -41,6 +42,10 @@ export class OurFiles {
     const client = this.#client === undefined ? '' : shellWords([this.#client]);
     const served = client === '' ? '' : `[ -x ${client} ] && exec ${client} ${program} "$@"\n`;
     const call = outlives ? `${program} "$@" &\nwait $!` : `exec ${program} "$@"`;
-    this.write(name, `#!/bin/sh\n${this.#mark}\n${home}${outlives ? '' : served}${call}\n`, 0o755);
+    this.write(
+      name,
+      `#!/bin/sh\n${this.#mark}\n${TELL_OF_HANG_UP.join('\n')}\n${home}${outlives ? '' : served}${call}\n`,
+      0o755,
+    );
   }
 }
