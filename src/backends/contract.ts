@@ -55,6 +55,8 @@ export interface Backend {
    * without a command for it lacks this.
    */
   beside?(id: string, commandLine: string): string;
+  /** What it means that a wrapper was told to end, if no batch system could have told it, nor did we. */
+  readonly told?: Verdict;
   /** Its jobs have one machine each. */
   readonly oneHost?: true;
   /** A submit command that it has no portable option for; `instead`: an option that some sites have. */

@@ -7,6 +7,8 @@ export const fork: Backend = {
   patience: { lookEvery: 5000, lookAgain: 500, lost: 3000, lag: 2000, verdict: 0, closing: 0 },
   arrays: false,
   oneHost: true,
+  // A wrapper has a session of its own: only who tells all processes reaches it.
+  told: { by: 'node-fail', message: 'all processes there were told to end, as at a shutdown or a log-out' },
   accounts: false,
   submitWords: () => [],
   idOf: (answer) => (/^\d+$/.test(answer) ? answer : undefined),

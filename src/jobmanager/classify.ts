@@ -88,6 +88,7 @@ function classifyExit(
   if (again) return ended(entry, blame(record.ending, STARTED_AGAIN));
   if (typeof entry.account === 'object') return ended(entry, blame(record.ending, entry.account));
   if (entry.ending !== undefined) return ended(entry, blame(record.ending, entry.ending));
+  if (record.told && backend.told && !entry.cancelled) return ended(entry, blame(record.ending, backend.told));
   const { verdict, closing } = backend.patience;
   const waited = now - entry.exitSeenAt;
   const gone = line === undefined && lookedAt > entry.exitSeenAt;

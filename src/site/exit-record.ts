@@ -15,6 +15,8 @@ export interface ExitRecord {
   readonly ending: Ending;
   /** A signal was involved: it killed the program or one of its children, or told the wrapper to end the job. */
   readonly disturbed: boolean;
+  /** The wrapper itself was told to end the job. */
+  readonly told: boolean;
 }
 
 /** Each record is one line of `name=value` words that begins with a version and ends with ' .'; words= comes last. */
@@ -41,6 +43,7 @@ export function readExit(line: string): ExitRecord | undefined {
   const usage = usageOf(field.get('cpu') ?? '', integer(field.get('rss')));
   const killed = how.kind === 'signaled' || (how.kind === 'exited' && how.code > 128);
   return {
+    told: signals.includes('TERM'),
     disturbed: killed || signals.some((name) => name === 'TERM' || name === 'XCPU'),
     ending: {
       how,

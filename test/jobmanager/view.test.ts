@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { condor } from '../../src/backends/condor.ts';
 import type { Backend } from '../../src/backends/contract.ts';
+import { fork } from '../../src/backends/fork.ts';
 import { pbs } from '../../src/backends/pbs.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
@@ -217,6 +218,24 @@ describe('what a site says of an attempt', () => {
     expect(s.is?.is).toBe('running');
     s.say(...queue(line('TIMEOUT|n1|TimeLimit')));
     expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'timeout' }, message: 'signal 15' });
+  });
+
+  it('holds the machine to be at fault where all plain processes were told to end, but not where we told them', () => {
+    const s = scene(fork);
+    s.committed();
+    s.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    expect(s.is).toMatchObject({ is: 'ended', how: { kind: 'by-site', cause: 'node-fail' }, message: 'signal 15' });
+
+    const alone = scene(fork);
+    alone.committed();
+    alone.say(`event ${KEY}.1.x ${exit('signaled:15')}`);
+    expect(alone.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 15 } });
+
+    const ours = scene(fork);
+    ours.committed();
+    ours.say(`job ${KEY} 1 c`);
+    ours.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`);
+    expect(ours.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 15 } });
   });
 
   it('believes the exit by a signal where the site has nothing to say', () => {

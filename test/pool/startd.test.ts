@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import type { InputFile } from '../../src/site/contract.ts';
@@ -11,6 +11,13 @@ import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
 
+/** How long ago the machine was started, in milliseconds. */
+const boot = vi.hoisted(() => ({ ago: 3_600_000 }));
+vi.mock('../../src/util/boot-clock.ts', async (original) => ({
+  ...(await original<object>()),
+  sinceBootMs: () => boot.ago,
+}));
+
 const SIZE = { cpus: 4, memoryMb: 4000, diskKb: 1e6, gpus: 0 };
 
 describe("a worker's runs", () => {
@@ -18,6 +25,7 @@ describe("a worker's runs", () => {
   let startd: Startd;
   let said: FromWorker[];
   beforeEach(() => {
+    boot.ago = 3_600_000;
     dir = mkdtempSync(join(tmpdir(), 'gryphus startd '));
     open(60_000);
   });
@@ -26,7 +34,7 @@ describe("a worker's runs", () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function open(slowMs: number, allocated = false): void {
+  function open(slowMs: number): void {
     const mine: FromWorker[] = [];
     said = mine;
     startd = new Startd({
@@ -36,7 +44,6 @@ describe("a worker's runs", () => {
       scripts: SCRIPTS,
       sharesHome: true,
       slowMs,
-      allocated,
       containers: new Containers({ dir, env: {}, environment: {}, log: () => undefined }),
       pull: () => () => Promise.reject(new Error('nothing is to be fetched')),
       proxyOf: (name) => join(dir, name),
@@ -116,21 +123,32 @@ describe("a worker's runs", () => {
     expect(startd.held().map(({ key }) => key)).toEqual(['a.5.0.1']);
   }, 60_000);
 
-  it('of an allocation that is ended with all its processes were evicted, and have not ended by themselves', async () => {
-    startd.close();
-    open(100, true);
+  it('that are told to end with all other processes were evicted, and have not ended by themselves', async () => {
     start('a.8.0.1', '/bin/sh', ['-c', ': > a.8; kill -TERM $$']);
     await started('a.8');
     startd.drain(true, 'its worker was asked to end');
     expect((await end('a.8.0.1')).how).toMatchObject({ kind: 'by-site', cause: 'preempted' });
   }, 60_000);
 
-  it('of an allocation that are terminated by somebody else have ended by themselves', async () => {
-    startd.close();
-    open(100, true);
+  it('that are terminated by somebody else have ended by themselves', async () => {
     start('a.9.0.1', '/bin/sh', ['-c', 'kill -TERM $$']);
     expect((await end('a.9.0.1')).how).toEqual({ kind: 'signaled', signal: 15 });
   }, 60_000);
+
+  it.each([
+    // Its end is rounded; it was surely before this one.
+    ['an earlier', -5000, { kind: 'by-site', cause: 'preempted', message: 'its machine was shut down' }],
+    ['this', 3_600_000, { kind: 'signaled', signal: 15 }],
+  ])('that were terminated in %s boot, when no worker saw it', async (_, sinceBootMs, how) => {
+    start('a.10.0.1', '/bin/sh', ['-c', 'echo $$ >pid; exec sleep 600']);
+    const pid = await until('its number', () => Number(readFileSync(join(dir, 'pid'), 'utf8')) || undefined);
+    startd.close();
+    process.kill(pid, 'SIGTERM');
+    await until('its record', () => readdirSync(join(dir, 'jobs/a.10.0.1')).includes('exit') || undefined);
+    boot.ago = sinceBootMs;
+    open(100);
+    expect((await end('a.10.0.1')).how).toMatchObject(how);
+  });
 
   it('that are nodes of a parallel job and were given up occupy no slot', async () => {
     const all = Array.from({ length: SIZE.cpus }, (_, n) => `a.${20 + n}.0.1.0` as const);

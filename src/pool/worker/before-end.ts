@@ -1,25 +1,24 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Run } from './run.ts';
+import { type Run, wasTerminated } from './run.ts';
 import type { StartdOptions } from './startd-options.ts';
 
 /**
- * How long the signal by which a batch system ends an allocation, which it sends to all processes there, may take to reach
- * the worker as well; milliseconds.
+ * How long the signal by which a batch system ends an allocation, or a machine all processes at a shutdown or a log-out, may take to
+ * reach the worker as well; milliseconds.
  */
 const TOLD_MS = 1000;
-const SIGTERM = 15;
 
 /**
  * What has to be over before the end of a run whose program has ended is reported; `undefined` if nothing is left: its
- * container is removed, its image is whole, and home knows what it said by its proxy. In a batch system's allocation, it is
- * also certain whether that ended the program.
+ * container is removed, its image is whole, and home knows what it said by its proxy. It is also certain whether the program
+ * was told to end by itself, or the worker with it.
  */
 export function beforeEnd(
   run: Run,
   runs: Iterable<Run>,
-  { containers, chirp, accounts, allocated }: Pick<StartdOptions, 'containers' | 'chirp' | 'accounts' | 'allocated'>,
+  { containers, chirp, accounts }: Pick<StartdOptions, 'containers' | 'chirp' | 'accounts'>,
 ): Promise<void> | undefined {
-  if (allocated === true && !run.waitedForTold && !run.decided && wasTerminated(run)) {
+  if (!run.waitedForTold && !run.decided && wasTerminated(run.dir.exit())) {
     run.waitedForTold = true;
     return delay(TOLD_MS);
   }
@@ -30,11 +29,6 @@ export function beforeEnd(
   const { saving } = run;
   run.saving = undefined;
   return saving ?? chirp?.end(run);
-}
-
-function wasTerminated({ dir }: Run): boolean {
-  const how = dir.exit()?.how;
-  return how?.kind === 'signaled' && how.signal === SIGTERM;
 }
 
 /** Takes away what a run that will not start was given. */

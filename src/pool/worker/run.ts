@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { AttemptKey } from '../../job/ids.ts';
 import type { Ending } from '../../site/contract.ts';
+import { sinceBootMs } from '../../util/boot-clock.ts';
 import { isAlive, type ProcessIdentity } from '../../util/process-identity.ts';
 import type { JobAdText } from './ad-files.ts';
 import { AttemptDir, attemptsIn } from './attempt-dir.ts';
@@ -234,11 +235,21 @@ export function runsIn(jobsDirs: readonly string[], taskRunnersDir: string): Run
 
 function left(run: Run, shell: ProcessIdentity | undefined): Run {
   run.shell = shell;
-  run.decided = run.dir.decided();
+  run.decided = run.dir.decided() ?? endedByShutdown(run.dir.exit());
   run.startedAt = run.dir.startedAt();
   run.peakRssKb = run.dir.memory();
   run.phase = shell ? 'running' : 'ended';
   return run;
+}
+
+export function wasTerminated(exit: RunExitRecord | undefined): boolean {
+  return exit?.how.kind === 'signaled' && TOLD.has(exit.how.signal);
+}
+
+/** A shutdown tells all processes to end. A worker that had not seen the end of this one had no time left. */
+function endedByShutdown(exit: RunExitRecord | undefined): Ending | undefined {
+  if (!exit || !wasTerminated(exit) || exit.endedAt >= (Date.now() - sinceBootMs()) / 1000) return undefined;
+  return { how: { kind: 'by-site', cause: 'preempted', message: 'its machine was shut down', by: 'drain' } };
 }
 
 /**
@@ -258,6 +269,8 @@ function wasKilled({ how }: RunExitRecord): boolean {
 }
 
 const SIGKILL = 9;
+/** SIGHUP and SIGTERM: how all processes of a machine, an allocation or a session are told to end. */
+const TOLD: ReadonlySet<number> = new Set([1, 15]);
 
 function round(seconds: number): number {
   return Math.round(seconds * 1e6) / 1e6;

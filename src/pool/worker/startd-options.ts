@@ -15,8 +15,6 @@ export interface StartdOptions extends Means {
   readonly machine: ClaimableMachine;
   /** The most disk space the worker may use, in KB; default: all. */
   readonly diskKb?: number;
-  /** The worker is in a batch system's allocation, which ends all processes there at once. */
-  readonly allocated?: boolean;
   /** The part of the worker's environment that jobs see. */
   readonly env: NodeJS.ProcessEnv;
   readonly scripts: Scripts;

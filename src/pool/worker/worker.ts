@@ -61,6 +61,8 @@ const VANISH_SECONDS = 4;
  * at a shutdown they are told as well. What still runs goes on without it, as after a crash.
  */
 const TOLD_SECONDS = 4;
+/** By which it is told to end: systemd sends two to all processes of a session. */
+const ASKS = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 /**
  * This many seconds before its allocation ends, plus the time that its runs may take to end, it takes no more jobs and
  * vacates those that run, so that their results can come home in time.
@@ -135,7 +137,6 @@ export async function runWorker(
       accounts,
       machine,
       ...(config.diskKb === undefined ? {} : { diskKb: config.diskKb }),
-      allocated: config.endsAt !== undefined,
       env: options.env,
       scripts: options.scripts,
       sharesHome: config.sharesHome === true,
@@ -200,8 +201,7 @@ export async function runWorker(
       startd.drain(true, 'its worker was asked to end');
       look();
     };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
+    for (const signal of ASKS) process.on(signal, stop);
     owner.look();
     link.open();
     containers.find().then(
@@ -249,8 +249,7 @@ export async function runWorker(
 
     function end(exit: number, message: string): void {
       for (const timer of timers) clearInterval(timer);
-      process.off('SIGTERM', stop);
-      process.off('SIGINT', stop);
+      for (const signal of ASKS) process.off(signal, stop);
       shells.close();
       direct.close();
       owner.close();
