@@ -25,6 +25,7 @@ export class LendingClient {
   readonly #options: LendingClientOptions;
   #closed = false;
   #up = false;
+  #opening: Promise<void> | undefined;
   /** Why our central manager does not speak with us: it is of another build. */
   trouble: string | undefined;
 
@@ -47,7 +48,14 @@ export class LendingClient {
   }
 
   /** Connects, again and again, and learns of all our attempts. */
-  async open(): Promise<void> {
+  open(): Promise<void> {
+    this.#opening ??= this.#connect().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #connect(): Promise<void> {
     while (!this.#closed && !this.#up) {
       try {
         const { reports } = await this.#client.ask({ t: 'all' }, 'reports');

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis, type RedisOptions } from 'ioredis';
 import { asError, GryphusError } from '../errors.ts';
@@ -65,6 +66,8 @@ export class Connection {
     this.where = url === undefined ? serverPlace(options).socket : url.replace(/\/\/[^@/]*@/, '//');
     this.#gone = goneCheck(options.stateDir);
     this.#leaving = options.leaving ?? new AbortController().signal;
+    // Any number of calls may wait at once.
+    setMaxListeners(0, this.#leaving);
     this.#leaving.addEventListener('abort', this.#leave);
     this.#main = this.#client(this.#patient());
     this.#main.on('close', () => {

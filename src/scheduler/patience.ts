@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { endsProcess, narrowing } from '../job/faults.ts';
 import { asError, GryphusError } from '../errors.ts';
 import type { EventEntry } from '../queue/api.ts';
@@ -27,6 +28,8 @@ export class Patience {
 
   constructor(options: PatienceOptions) {
     this.#options = options;
+    // Each task may wait at once; without this, Node warns of eleven.
+    setMaxListeners(0, options.stop.signal);
   }
 
   /** Milliseconds until the task may be tried again. */
