@@ -8,6 +8,7 @@ import { Containers } from '../../src/pool/worker/containers.ts';
 import type { InputFile } from '../../src/site/contract.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
+import { readPid } from '../../src/util/pid-file.ts';
 import { until } from '../agent/agent.ts';
 import { SCRIPTS } from './scripts.ts';
 
@@ -141,7 +142,7 @@ describe("a worker's runs", () => {
     ['this', 3_600_000, { kind: 'signaled', signal: 15 }],
   ])('that were terminated in %s boot, when no worker saw it', async (_, sinceBootMs, how) => {
     start('a.10.0.1', '/bin/sh', ['-c', 'echo $$ >pid; exec sleep 600']);
-    const pid = await until('its number', () => Number(readFileSync(join(dir, 'pid'), 'utf8')) || undefined);
+    const pid = await until('its number', () => readPid(join(dir, 'pid')));
     startd.close();
     process.kill(pid, 'SIGTERM');
     await until('its record', () => readdirSync(join(dir, 'jobs/a.10.0.1')).includes('exit') || undefined);
