@@ -6,11 +6,14 @@ import { isEnd } from '../job/life.ts';
 import { togetherWith } from '../job/parallel-node.ts';
 import { quoted, readNumber } from '../job/values.ts';
 import { type Change, type ChangeResult, type JobRecord, makeNoMore, type Queue } from '../queue/api.ts';
-import { selectJobs } from './select.ts';
+import { selectChunks, selectJobs } from './select.ts';
+import { ahead } from '../util/ahead.ts';
 import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
 
-/** The most jobs changed by one exchange with the queue. */
+/** As many jobs, or a few more, are changed at once. */
 const AT_ONCE = 2000;
+/** As many exchanges with the queue read jobs ahead of those that are changed. */
+const CHUNKS_AHEAD = 4;
 /** HTCondor's hold code for a user's own hold. */
 const BY_USER = 1;
 
@@ -29,9 +32,10 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   let batch: JobRecord[] = [];
   // The next jobs are read while these are changed.
   let changing = Promise.resolve();
-  for await (const job of selectJobs(queue, request, { looked: request.looked })) {
-    batch.push(job);
-    if (startsWithOthers(job)) {
+  for await (const jobs of ahead(selectChunks(queue, request, { looked: request.looked }), CHUNKS_AHEAD)) {
+    for (const job of jobs) {
+      batch.push(job);
+      if (!startsWithOthers(job)) continue;
       const { cluster, proc } = job.id;
       together.set(cluster, (together.get(cluster) ?? new Set()).add(proc));
     }
