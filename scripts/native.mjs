@@ -26,14 +26,14 @@ export function buildNative(root, dir) {
     if (missing) {
       const serves = Object.values(PROGRAMS).map((program) => program.serves);
       process.stderr.write(
-        `Without the programs in C for ${arch} (there: no ${serves.join(', no ')}), because ${missing} is not installed. ` +
-          `To have them: apt install ${isOurs ? 'build-essential' : packages}, and build again.\n`,
+        `The C programs for ${arch} are not built, because ${missing} is not installed; not available there: ` +
+          `${serves.join(', ')}. To add them: apt install ${isOurs ? 'build-essential' : packages}, and build again.\n`,
       );
       continue;
     }
     for (const [name, { from, serves }] of Object.entries(PROGRAMS)) {
       const why = build(name, { from: join(root, from), compiler }, join(dir, arch));
-      if (why) process.stderr.write(`Without ${name} for ${arch} (no ${serves} there): ${why}\n`);
+      if (why) process.stderr.write(`${name} for ${arch} is not built (no ${serves} there): ${why}\n`);
     }
   }
 }

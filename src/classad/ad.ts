@@ -4,9 +4,9 @@ import type { Value } from './values.ts';
 
 const SIDES: ReadonlySet<string> = new Set(['my', 'target', 'other']);
 
-/** Where an ad's attributes are when only those that are asked for shall be parsed. */
+/** The attributes of an ad of which only those that are looked up are to be parsed. */
 export interface AttributeSource {
-  /** `key`: a name in any case. */
+  /** `key`: a name folded to lower case. */
   find(key: string): Expr | undefined;
   entries(): Iterable<readonly [name: string, expr: Expr]>;
 }
@@ -21,7 +21,7 @@ export class ClassAd {
   private readonly spelling = new Map<string, string>();
   private chained: ClassAd | undefined;
   private ownSides = false;
-  /** Until something other than one name is asked for. */
+  /** Until more than single names are looked up. */
   private unread: AttributeSource | undefined;
   private nested: Map<RecordExpr, ClassAd> | undefined;
   /** The ad around this one, in which names not found here are looked up. */

@@ -1,6 +1,6 @@
 /**
- * The items of a source that runs up to so many of them ahead of its reader, so that it waits for one thing while the reader waits for
- * another. What the source rejects with, the reader gets in its turn.
+ * Yields the items of a source that may run up to `most` items ahead of the reader, so that both can wait at the same time. An error of
+ * the source is thrown after the items before it.
  */
 export async function* ahead<T>(source: AsyncIterable<T>, most: number): AsyncGenerator<T> {
   const items = source[Symbol.asyncIterator]();
