@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,6 +18,13 @@ type Question = FlockAsk extends infer A ? (A extends FlockAsk ? Omit<A, 't' | '
 
 export const KEY: AttemptKey = 'ours.1.0.1';
 export const OTHER: AttemptKey = 'ours.2.0.1';
+
+/** Questions of the gateway to the worker. */
+export const FILES = { what: 'files', key: KEY, outputs: 'new' } as const;
+export const read = (path: string, bytes: number, offset = 0) =>
+  ({ what: 'read', key: KEY, path, offset, bytes }) as const;
+
+export const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
 
 /** A worker with the results of two attempts, and the gateway of the partner that they belong to, with its port. */
 export class DirectEnds {
@@ -76,29 +84,24 @@ export class DirectEnds {
 
   /** Opens the gateway's port, and before it the line by which the worker comes. */
   async open(): Promise<this> {
-    this.port = await openPortWay({
-      host: '127.0.0.1',
-      port: 0,
-      descriptors: 1024,
-      keyOf: (name) => this.results.keyOf(name),
-      welcome: ({ worker, link }) => {
-        if (!this.results.welcome(worker, link)) link.destroy();
-      },
-      onTurnedAway: (message) => void this.turnedAway.push(message),
-    });
-    this.lendersPort = await openPortWay({
-      host: '127.0.0.1',
-      port: 0,
-      descriptors: 1024,
-      keyOf: (name) => this.meetings.keyOf(name),
-      welcome: ({ worker, link }) => {
-        if (!this.meetings.welcome(worker, link)) link.destroy();
-      },
-      onTurnedAway: (message) => void this.turnedAway.push(message),
-    });
+    this.port = await this.#portOf(this.results);
+    this.lendersPort = await this.#portOf(this.meetings);
     this.#line = createServer((socket) => void this.#pass(socket));
     await new Promise<void>((resolve) => this.#line.listen(0, '127.0.0.1', resolve));
     return this;
+  }
+
+  #portOf(gateway: Pick<DirectResults, 'keyOf' | 'welcome'>): Promise<PortWay> {
+    return openPortWay({
+      host: '127.0.0.1',
+      port: 0,
+      descriptors: 1024,
+      keyOf: (name) => gateway.keyOf(name),
+      welcome: ({ worker, link }) => {
+        if (!gateway.welcome(worker, link)) link.destroy();
+      },
+      onTurnedAway: (message) => void this.turnedAway.push(message),
+    });
   }
 
   async #pass(socket: Socket): Promise<void> {

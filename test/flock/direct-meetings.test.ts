@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,11 +5,7 @@ import type { DirectHome } from '../../src/pool/wire/direct-wire.ts';
 import { reach } from '../../src/reverse-connection/reach.ts';
 import { greetHome } from '../../src/reverse-connection/secure.ts';
 import { until } from '../agent/agent.ts';
-import { DirectEnds, KEY, OTHER } from './direct-ends.ts';
-
-const FILES = { what: 'files', key: KEY, outputs: 'new' } as const;
-const read = (path: string, bytes: number, offset = 0) => ({ what: 'read', key: KEY, path, offset, bytes }) as const;
-const sha256 = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
+import { DirectEnds, FILES, KEY, OTHER, read, sha256 } from './direct-ends.ts';
 
 let ends: DirectEnds;
 beforeEach(async () => {

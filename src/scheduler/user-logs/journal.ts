@@ -3,6 +3,7 @@ import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { asError, GryphusError } from '../../errors.ts';
+import { namesFlushed } from '../../util/names-flushed.ts';
 import { maybe, type Read } from '../../util/schema.ts';
 import { parseStored, storedOr } from '../../util/stored-json.ts';
 import type { Piece } from './append-once.ts';
@@ -69,7 +70,7 @@ export class LogJournal {
 
   static async open(path: string): Promise<LogJournal> {
     const journal = new LogJournal(path, await open(path, constants.O_RDWR | constants.O_CREAT, 0o600));
-    await syncDir(dirname(path));
+    await namesFlushed(dirname(path));
     await journal.#load();
     return journal;
   }
@@ -283,7 +284,7 @@ export class LogJournal {
       const pending = this.#pending.get(name);
       pending?.pieces.splice(0, places.length, ...places);
     }
-    await syncDir(dirname(this.#path));
+    await namesFlushed(dirname(this.#path));
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -299,15 +300,6 @@ function at(pieces: readonly Place[], i: number): Place {
 
 function lineOf(line: Line): Buffer {
   return Buffer.from(`${JSON.stringify(line)}\n`);
-}
-
-async function syncDir(path: string): Promise<void> {
-  const dir = await open(path, 'r');
-  try {
-    await dir.sync();
-  } finally {
-    await dir.close();
-  }
 }
 
 function refused(path: string, thrown: unknown): unknown {
