@@ -27,7 +27,7 @@ export interface Ended {
 
 /** A home without an agent: a worker's port for gryphus-remote-io, and the GridManager's answers behind it. */
 export class RemoteHome {
-  readonly dir = mkdtempSync(join(tmpdir(), 'remote io ')).replaceAll(' ', '-');
+  readonly dir = mkdtempSync(join(tmpdir(), 'remote-io-'));
   readonly home: string;
   readonly work: string;
   readonly calls: string[] = [];
