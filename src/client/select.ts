@@ -86,6 +86,14 @@ export function viewsOf(
   return jobs.map(({ id, state, attrs }) => ({ id, state, ad: pick(attrs) }));
 }
 
+/** The ads of a cluster's jobs by what the jobs have of their own, and how many came one after the other without an equal. */
+interface Alike {
+  readonly ads: Map<string, AdText>;
+  misses: number;
+}
+
+const IN_VAIN = 100;
+
 /** Some attributes of a job, under the names by which they were requested; jobs for which all are the same get one ad. */
 export function picker(attributes: readonly string[]): (attrs: Attrs) => AdText {
   const names = [...new Set(attributes)];
@@ -110,14 +118,19 @@ export function picker(attributes: readonly string[]): (attrs: Attrs) => AdText 
     }
     return ad;
   };
-  const known = new Map<Attrs | undefined, Map<string, AdText>>();
+  const known = new Map<Attrs | undefined, Alike>();
   return ({ parent, own }) => {
     let alike = known.get(parent);
-    if (!alike) known.set(parent, (alike = new Map()));
+    if (!alike) known.set(parent, (alike = { ads: new Map(), misses: 0 }));
+    // Where each job differs, as by its arguments, to look for another like it is in vain.
+    if (alike.misses === IN_VAIN) return adOf(parent, own);
     let key = '';
     for (const name in own) if (askedFor(name).length > 0) key += `${name}\0${own[name] ?? '\x01'}\0`;
-    let ad = alike.get(key);
-    if (!ad) alike.set(key, (ad = Object.freeze(adOf(parent, own))));
+    const same = alike.ads.get(key);
+    alike.misses = same ? 0 : alike.misses + 1;
+    if (same) return same;
+    const ad = Object.freeze(adOf(parent, own));
+    alike.ads.set(key, ad);
     return ad;
   };
 

@@ -26,3 +26,13 @@ it("selected attributes are those of each job, whether its own or its cluster's,
     }),
   );
 });
+
+it('selected attributes are those of each job where no two jobs are alike', () => {
+  const parent = new Attrs({ Cmd: '"/bin/true"', Args: '"all"', JobPrio: '0' });
+  const pick = picker(['Args', 'JobPrio', 'Cmd']);
+  for (let proc = 0; proc < 500; proc++) {
+    const own = proc % 7 === 6 ? { args: null } : { ARGS: `"${proc}"` };
+    const args = proc % 7 === 6 ? {} : { Args: `"${proc}"` };
+    expect(pick(new Attrs(own, parent))).toEqual({ ...args, JobPrio: '0', Cmd: '"/bin/true"' });
+  }
+});

@@ -23,8 +23,8 @@ const OWNER = 15;
 /** On narrower terminals the owner, usually the reader, is left out in favour of the end of the line. */
 export const NARROW = 78;
 
-const SHARED = ['ClusterId', 'ProcId', 'Owner', 'JobStatus', 'JobUniverse', 'TransferringInput'] as const;
-const RUN_TIME = ['QDate', 'RemoteWallClockTime', 'JobCurrentStartDate', 'ServerTime'] as const;
+const SHARED = ['Owner', 'JobStatus', 'JobUniverse', 'TransferringInput'] as const;
+const RUN_TIME = ['QDate', 'RemoteWallClockTime', 'JobCurrentStartDate'] as const;
 const COMMAND = ['Cmd', 'Args', 'Arguments'] as const;
 
 export const VIEWS = {
