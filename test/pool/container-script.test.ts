@@ -1,11 +1,14 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { until } from '../agent/agent.ts';
 import { type FoundRuntime, type Runtime, runtimeAd, runtimeFor } from '../../src/pool/worker/container-runtimes.ts';
 import { containerScript } from '../../src/pool/worker/container-script.ts';
 import { findRuntimes } from '../../src/pool/worker/find-runtimes.ts';
+import { endBriefRuns } from '../../src/pool/worker/run-briefly.ts';
 import type { ContainerSpec } from '../../src/site/contract.ts';
+import { shellQuote } from '../../src/util/shell-quote.ts';
 
 const APPTAINER: Runtime = {
   kind: 'apptainer',
@@ -41,7 +44,10 @@ describe('a container runtime', () => {
   ])('does not count when it answers with %s', async (answer, why) => {
     const text = `#!/bin/sh\n[ "$1" != --version ] || { echo apptainer version 1.3; exit 0; }\n${answer}\n`;
     writeFileSync(join(dir, 'bin/apptainer'), text, { mode: 0o755 });
-    expect(await findRuntimes({ dir, env: { PATH: join(dir, 'bin') } })).toEqual({ runtimes: [], why: [why] });
+    expect(await findRuntimes({ dir, env: { PATH: join(dir, 'bin') }, owner: 'me' })).toEqual({
+      runtimes: [],
+      why: [why],
+    });
     expect(readdirSync(dir).sort()).toEqual(['bin']);
   });
 
@@ -54,7 +60,7 @@ case "$*" in
 esac
 `;
     writeFileSync(join(dir, 'bin/apptainer'), text, { mode: 0o755 });
-    const found: FoundRuntime = await findRuntimes({ dir, env: { PATH: `${join(dir, 'bin')}:/bin` } });
+    const found: FoundRuntime = await findRuntimes({ dir, env: { PATH: `${join(dir, 'bin')}:/bin` }, owner: 'me' });
     const [apptainer] = found.runtimes;
     expect(apptainer).toMatchObject({ kind: 'apptainer', whyNoFiles: 'no mksquashfs' });
     const alone = { runtimes: apptainer ? [apptainer] : [], why: found.why };
@@ -64,6 +70,29 @@ esac
     expect(runtimeAd(alone)['ContainerOfflineReason']).toContain('apptainer with image files: no mksquashfs.');
     expect(runtimeFor(BOX, alone, false)).toBeUndefined();
     expect(runtimeFor({ ...BOX, image: { kind: 'there', path: '/images/x' } }, alone, true)).toBe(apptainer);
+  });
+
+  it('that is being tested when the worker ends finishes its container, which would stay otherwise', async () => {
+    const at = shellQuote(dir);
+    const text = `#!/bin/sh
+case "$*" in
+  --version) echo podman version 4.3.1 ;;
+  run*) echo "$*" >${at}/begun; until [ -e ${at}/go ]; do sleep 0.02; done; echo "$*" >${at}/ended ;;
+esac
+`;
+    writeFileSync(join(dir, 'bin/podman'), text, { mode: 0o755 });
+    const found = findRuntimes({ dir, env: { PATH: `${join(dir, 'bin')}:/bin` }, owner: 'me' });
+    const line = (name: string) => {
+      const words = existsSync(join(dir, name)) ? readFileSync(join(dir, name), 'utf8') : '';
+      return words.endsWith('\n') ? words : undefined;
+    };
+    const begun = await until('the container', async () => line('begun'));
+    expect(begun).toContain(`--label gryphus.dir=${dir}/probe-`);
+    expect(begun).toContain('--label gryphus.owner=me ');
+    endBriefRuns();
+    writeFileSync(join(dir, 'go'), '');
+    await until('its end', async () => line('ended'), 10_000);
+    expect((await found).why).toContain('podman: files that a container writes are not visible here.');
   });
 
   it('refuses what it could only do wrong', () => {

@@ -58,7 +58,7 @@ export class Containers {
   /** Tests the runtimes, which may take a minute, and removes containers that former workers left on this host. */
   async find(): Promise<void> {
     const { dir, log } = this.#options;
-    this.#found = await findRuntimes({ dir, env: this.#env });
+    this.#found = await findRuntimes({ dir, env: this.#env, owner: OWNER });
     const { runtimes, why } = this.#found;
     this.#ad = runtimeAd(this.#found);
     for (const { kind, version, flags } of runtimes)

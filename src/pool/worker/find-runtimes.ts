@@ -11,11 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { arch } from 'node:os';
-import { basename, delimiter, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { probeProgram } from './container-probe.ts';
 import { type FoundRuntime, mountable, type Runtime } from './container-runtimes.ts';
-import { engineFlags } from './container-script.ts';
-import { type BriefEnd, runBriefly } from './run-briefly.ts';
+import { engineFlags, LABELS } from './container-script.ts';
+import { type BriefEnd, type BriefOptions, runBriefly } from './run-briefly.ts';
 
 /** Timeouts for one test, and for all tests of one runtime, in milliseconds. */
 const TRY_MS = 20_000;
@@ -32,6 +32,8 @@ export interface RuntimeSearch {
   /** The worker's own directory, in which jobs will run. */
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Identifies the owner of these containers on this host. */
+  readonly owner: string;
 }
 
 /**
@@ -99,9 +101,9 @@ async function tried(
     const image = kind === 'docker' ? imageName(dir) : places.image;
     const refused = kind === 'docker' ? await imports(program, places.image, image, look.env) : undefined;
     if (refused !== undefined) return refused;
-    const end = await triedEach({ kind, program, version }, image, places.work, look.env);
+    const end = await triedEach({ kind, program, version }, image, places.work, look);
     if (kind === 'docker') await runBriefly([program, 'rmi', '--force', image], briefly(look.env));
-    return kind === 'apptainer' && typeof end !== 'string' ? await withSif(end, image, places.work, look.env) : end;
+    return kind === 'apptainer' && typeof end !== 'string' ? await withSif(end, image, places.work, look) : end;
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }
@@ -112,14 +114,14 @@ async function triedEach(
   runtime: Omit<Runtime, 'flags'>,
   image: string,
   work: string,
-  env: NodeJS.ProcessEnv,
+  look: RuntimeSearch,
 ): Promise<Runtime | string> {
   const until = performance.now() + ALL_MS;
   const made = join(work, 'ok');
   let first: string | undefined;
   for (const flags of candidates(runtime.kind)) {
     rmSync(made, { force: true });
-    const failure = failureOf(await tryOnce({ ...runtime, flags }, image, work, env), made);
+    const failure = failureOf(await tryOnce({ ...runtime, flags }, image, work, look), made);
     if (failure === undefined) return { ...runtime, flags };
     first ??= failure;
     if (performance.now() > until) break;
@@ -131,17 +133,17 @@ async function triedEach(
  * Tests whether apptainer can also create and use an image file, which it needs for every image that is not a
  * directory.
  */
-async function withSif(runtime: Runtime, image: string, work: string, env: NodeJS.ProcessEnv): Promise<Runtime> {
+async function withSif(runtime: Runtime, image: string, work: string, look: RuntimeSearch): Promise<Runtime> {
   const made = join(work, 'ok');
   const file = `${image}.sif`;
-  const built = await runBriefly([runtime.program, '--silent', 'build', file, image], briefly(env));
+  const built = await runBriefly([runtime.program, '--silent', 'build', file, image], briefly(look.env));
   if (built.code !== 0) return { ...runtime, whyNoFiles: built.message };
   let first: string | undefined;
   // If image files cannot be mounted, each run unpacks them.
   for (const fileFlags of [[], ['--unsquash']]) {
     rmSync(made, { force: true });
     const flags = [...runtime.flags, ...fileFlags];
-    const failure = failureOf(await tryOnce({ ...runtime, flags }, file, work, env), made);
+    const failure = failureOf(await tryOnce({ ...runtime, flags }, file, work, look), made);
     if (failure === undefined) return { ...runtime, fileFlags };
     first ??= failure;
   }
@@ -199,7 +201,7 @@ async function tryOnce(
   runtime: Pick<Runtime, 'kind' | 'program' | 'flags'>,
   image: string,
   work: string,
-  env: NodeJS.ProcessEnv,
+  { env, owner }: RuntimeSearch,
 ): Promise<BriefEnd> {
   const { kind, program, flags } = runtime;
   if (kind === 'apptainer') {
@@ -210,6 +212,11 @@ async function tryOnce(
     'run',
     '--rm',
     ...engineFlags(runtime),
+    // One that stays in spite of all is removed by a later worker.
+    '--label',
+    `${LABELS.dir}=${dirname(work)}`,
+    '--label',
+    `${LABELS.owner}=${owner}`,
     '--network',
     'host',
     '--volume',
@@ -218,7 +225,7 @@ async function tryOnce(
     work,
     ...(kind === 'podman' ? ['--rootfs', image] : [image]),
   ];
-  return runBriefly([program, ...run, '/probe'], briefly(env));
+  return runBriefly([program, ...run, '/probe'], { ...briefly(env), container: true });
 }
 
 /** Loads the image into docker's store; returns a message if that fails. */
@@ -237,6 +244,6 @@ function imageName(dir: string): string {
   return `gryphus-${basename(dir).toLowerCase()}`;
 }
 
-function briefly(env: NodeJS.ProcessEnv): { readonly env: NodeJS.ProcessEnv; readonly timeoutMs: number } {
+function briefly(env: NodeJS.ProcessEnv): BriefOptions {
   return { env, timeoutMs: TRY_MS };
 }

@@ -12,18 +12,22 @@ const MOST = 64 << 10;
 /** The process ids of running programs, each the leader of a process group. */
 const running = new Set<number>();
 
+export interface BriefOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly timeoutMs: number;
+  /** It starts a container, which would stay for ever if it were killed in between: it outlives its caller. */
+  readonly container?: boolean;
+}
+
 /** Runs a program for its output. After the timeout, it is killed with everything that it started. */
-export function runBriefly(
-  argv: readonly [string, ...string[]],
-  options: { readonly env: NodeJS.ProcessEnv; readonly timeoutMs: number },
-): Promise<BriefEnd> {
+export function runBriefly(argv: readonly [string, ...string[]], options: BriefOptions): Promise<BriefEnd> {
   const [program, ...args] = argv;
   return new Promise((resolve) => {
     const child = spawn(program, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: options.env });
     let stdout = '';
     let stderr = '';
     let late = false;
-    if (child.pid !== undefined) running.add(child.pid);
+    if (child.pid !== undefined && options.container !== true) running.add(child.pid);
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       if (stdout.length < MOST) stdout += text;
     });
@@ -49,7 +53,7 @@ export function runBriefly(
   });
 }
 
-/** Kills all running programs: their callers are about to end. */
+/** Kills the running programs that start no container: their callers are about to end. */
 export function endBriefRuns(): void {
   for (const pid of running) end(pid);
 }
