@@ -236,7 +236,9 @@ export function containerJobs(make: () => ContainerEngine | Promise<ContainerEng
     });
 
   it('are ended to the last child, and removed', async () => {
-    const polite = start('/bin/sh', ['-c', `trap 'echo asked; exit 9' TERM; : > up; while :; do sleep 0.1; done`]);
+    // It counts how often it is asked.
+    const counts = `n=0; trap 'echo asked; n=1' TERM; : > up; while [ $n -lt 9 ]; do sleep 0.1; n=$((n + (n > 0))); done; exit 9`;
+    const polite = start('/bin/sh', ['-c', counts]);
     const stubborn = start('/bin/sh', ['-c', STUBBORN]);
     await up(polite.work);
     await up(stubborn.work);

@@ -88,6 +88,13 @@ export function belowOf(above: Iterable<number>): number[] {
   return [...new Set([...above].flatMap(below))];
 }
 
+/** The processes of a leader's group that it has started, but those that a container runtime has put into a pid namespace. */
+export function groupOutsideContainers(leader: number): number[] {
+  const inside = /^NSpid:\s+\d+\s+\d/m;
+  const members = belowOf([leader]).filter((pid) => Number(statFields(pid)?.[2]) === leader);
+  return members.filter((pid) => !inside.test(statusOf(pid)));
+}
+
 /** `undefined` if there is no such process. */
 export function parentOf(pid: number): number | undefined {
   const parent = statFields(pid)?.[1];

@@ -11,7 +11,7 @@ import type { Cgroup } from './cgroup.ts';
 import { NO_IMAGE } from './container-script.ts';
 import { taskRunnersIn } from './task-runner-slot.ts';
 import { livingOf, livingOfStranger } from './last-of.ts';
-import { signal } from '../host/processes.ts';
+import { groupOutsideContainers, signal } from '../host/processes.ts';
 import { lastLine } from './run-briefly.ts';
 import type { Runner } from './shell.ts';
 import { WatchedFiles } from './watched-files.ts';
@@ -114,6 +114,9 @@ export class Run {
     if (this.isOver) return;
     if (this.record.user?.stranger && name !== 'SIGKILL')
       for (const { pid } of livingOfStranger(this)) signal(pid, name);
+    // A runtime passes a signal on to its program, which would get it a second time with its group.
+    else if (this.record.spec.container && this.shell && name !== 'SIGKILL')
+      for (const pid of [...groupOutsideContainers(this.shell.pid), this.shell.pid]) signal(pid, name);
     else if (this.starter?.alive) this.starter.signal(name);
     else if (this.shell && isAlive(this.shell)) signal(-this.shell.pid, name);
     else for (const { pid } of livingOf(this)) signal(pid, name);
