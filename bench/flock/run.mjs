@@ -1,7 +1,7 @@
-// What a flock costs: a borrowed job beside a local one, its results, and gateways of pools that lend each other nothing at the moment.
+// What a flock costs: a borrowed job beside a local one, its results and inputs, and gateways of pools that lend each other nothing at the moment.
 //   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--results 100] [--settle 15], after `npm run build`; as root,
 //   or with newuidmap. `--results`: in MB. `--settle`: seconds before idle gateways are measured; V8 compiles for the first minutes.
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -35,7 +35,7 @@ class Pool {
     this.ok('config', 'pool.cpus', '1');
     // Not that of other agents on this machine, which tidy it.
     this.ok('config', 'pool.execute', join(dir, `${name}-execute`));
-    this.ok('config', 'flock.listen', `127.0.0.1:${port}`);
+    if (port !== undefined) this.ok('config', 'flock.listen', `127.0.0.1:${port}`);
   }
 
   ok(...words) {
@@ -78,6 +78,25 @@ function agree(lender, borrower) {
   const key = join(dir, `${lender.name}-${borrower.name}.key`);
   lender.ok('flock', 'add', borrower.name, '--from', '--to', '--new-key', key);
   borrower.ok('flock', 'add', lender.name, '--to', '--from', '--url', `127.0.0.1:${lender.port}`, '--key', key);
+}
+
+/** A line to a port that takes one connection and no other. */
+const LINE = `const { connect, createServer } = require('node:net');
+const line = createServer((socket) => {
+  line.close();
+  const onward = connect(process.argv[1], '127.0.0.1');
+  socket.pipe(onward).pipe(socket);
+  for (const one of [socket, onward]) one.on('error', () => undefined);
+}).listen(process.argv[2], '127.0.0.1');`;
+
+/** A pool lends to the borrower, and after its gateway's link neither can dial the other. */
+async function hide(lender, borrower) {
+  const port = await freePort();
+  const line = spawn(process.execPath, ['-e', LINE, String(borrower.port), String(port)], { stdio: 'inherit' });
+  const key = join(dir, `${lender.name}-${borrower.name}.key`);
+  borrower.ok('flock', 'add', lender.name, '--to', '--new-key', key);
+  lender.ok('flock', 'add', borrower.name, '--from', '--url', `127.0.0.1:${port}`, '--key', key);
+  return line;
 }
 
 async function until(what, done) {
@@ -202,9 +221,25 @@ try {
     // The first pool listens to the second, which it cannot dial.
     const met = ofResults(second, `FlockPool == "${first.name}"`, [first, second]);
     console.log(`${RESULTS} MB of results, borrowed, only the borrower can dial: ${met}`);
+    const hidden = new Pool('hidden');
+    pools.push(hidden);
+    const line = await hide(hidden, first);
+    hidden.ok('up');
+    await until('the hidden pool', () =>
+      first.partners().some(({ name, machines }) => name === 'hidden' && machines > 0),
+    );
+    const through = ofResults(first, 'FlockPool == "hidden"', [first, hidden]);
+    console.log(`${RESULTS} MB of results, borrowed, by the gateways: ${through}`);
     console.log(`${RESULTS} MB of inputs, local: ${ofInputs(first, 'FlockPool =?= undefined', [first])}`);
-    const sent = ofInputs(first, `FlockPool == "${second.name}"`, [first, second]);
-    console.log(`${RESULTS} MB of inputs, borrowed: ${sent}`);
+    const given = ofInputs(first, `FlockPool == "${second.name}"`, [first, second]);
+    console.log(`${RESULTS} MB of inputs, borrowed, the lender can dial: ${given}`);
+    const brought = ofInputs(second, `FlockPool == "${first.name}"`, [first, second]);
+    console.log(`${RESULTS} MB of inputs, borrowed, only the borrower can dial: ${brought}`);
+    const sent = ofInputs(first, 'FlockPool == "hidden"', [first, hidden]);
+    console.log(`${RESULTS} MB of inputs, borrowed, by the gateways: ${sent}`);
+    hidden.ok('down');
+    line.kill();
+    pools.pop();
   }
 
   await sleep(SETTLE * 1000);

@@ -51,6 +51,8 @@ export interface Borrowed {
   grantedAt?: number;
   /** When the partner was asked to take it, or last fetched a piece of an input, by that clock. */
   servedAt?: number;
+  /** Bytes of inputs that it has fetched so far. */
+  served?: number;
   phase: BorrowedPhase;
   /** The partner has said that it prepared it. */
   prepared?: boolean;

@@ -8,6 +8,7 @@ import type { Borrowed, BorrowedEntry, BorrowedJob, RecoveredBorrowed } from './
 import { byPartner } from './borrowed-journal.ts';
 import type { FlockMessage, Of } from './flock-wire.ts';
 import { cannotGo, outgoingAd, outgoingSpec } from './outgoing.ts';
+import { isStuck, START_MS } from './start-limit.ts';
 
 type Start = Extract<FromCentralManager, { t: 'start' }>;
 
@@ -33,8 +34,6 @@ export interface BorrowerPorts {
 
 /** After this time without contact beyond a job's lease, it has ended at the partner for sure. */
 const MARGIN_SECONDS = 60;
-/** A partner takes a job that it is asked to take, and starts it, within so many milliseconds each, if it fetches no inputs. */
-const START_MS = 60_000;
 /** The largest pieces of inputs that go out at once, in bytes. */
 const PIECE = 1 << 20;
 /** Streams are believed up to this size beyond what the end says, in bytes; it is checked where they are placed. */
@@ -130,6 +129,7 @@ export class Borrower {
   #ask(one: Borrowed): boolean {
     const { key, partner, round, user, ad, size, lease, spec } = one.job;
     one.servedAt = this.#ports.clock();
+    one.grantedAt ??= one.servedAt;
     return this.#ports.tell(partner, { t: 'prepare', key, round, user, ad, size, lease, spec: outgoingSpec(spec) });
   }
 
@@ -332,12 +332,12 @@ export class Borrower {
       const { job, phase, committedAt = now } = one;
       if (job.partner !== partner || phase === 'ended') continue;
       if (phase === 'asked') {
-        if (now - (one.servedAt ?? now) <= START_MS) continue;
+        if (!isStuck(one, one.grantedAt ?? now, now)) continue;
         this.#ports.refused(partner, 'start', `it did not answer when it was asked to take ${job.key}`);
         this.#drop(one, `partner ${partner} did not answer`, 'claim');
       } else if (silence > job.lease + MARGIN_SECONDS)
         this.#end(one, { how: lost(`partner ${partner} was not heard for the job's whole lease`) });
-      else if (one.startedAt === undefined && !one.cancelling && now - committedAt > START_MS) {
+      else if (one.startedAt === undefined && !one.cancelling && isStuck(one, committedAt, now)) {
         one.cancelling = 'if-not-started';
         // While there was no link, it could not.
         if (now - (this.#upSince.get(partner) ?? now) > START_MS)
@@ -387,9 +387,11 @@ export class Borrower {
   ): Promise<Buffer> {
     const one = this.#jobs.get(ask.key);
     if (!one || one.job.partner !== partner || one.phase === 'ended') throw new Error('that job is not yours');
-    const bytes = Math.min(ask.bytes, PIECE);
     one.servedAt = this.#ports.clock();
-    return inputPiece(one.job.spec, { t: 'ask', what: 'blob', id: 0, ...ask, bytes });
+    const wanted = { t: 'ask', what: 'blob', id: 0, ...ask, bytes: Math.min(ask.bytes, PIECE) } as const;
+    const piece = await inputPiece(one.job.spec, wanted);
+    one.served = (one.served ?? 0) + piece.length;
+    return piece;
   }
 }
 

@@ -4,7 +4,7 @@ import { asError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Deferred, deferred } from '../util/deferred.ts';
-import { type Answered, DirectLink } from './direct-link.ts';
+import { type Answered, DirectLink } from '../pool/wire/direct-link.ts';
 import { DirectRest } from './direct-rest.ts';
 import type { FlockAsk } from './flock-wire.ts';
 import type { FlockLink } from './link.ts';

@@ -10,6 +10,7 @@
  *                                  ↔   ask blob, answer: the job's inputs
  *                                  ←   prepared | refused(clause)
  *   commit(key, round)             →
+ *                                  ↔   ask inputs, answer: the worker connects and asks for them itself (direct-wire.ts)
  *                                  ←   started, suspended, resumed, chunk, ended | gone
  *   ask direct                     ↔   answer: the worker has connected by itself, and is asked instead (direct-wire.ts)
  *   ask files, ask read            ↔   answer: the results
@@ -67,6 +68,15 @@ export const flockAsk = z.discriminatedUnion('what', [
     name: directHome.shape.name,
     secret: directHome.shape.secret,
     dials: maybe(z.literal(true)),
+  }),
+  /**
+   * From lender to borrower: the worker that is to run it will connect to the borrower's gateway by `name` and `secret`, once, for
+   * its inputs. Only of a job whose ad says that the borrower knows this (SERVES_INPUTS).
+   */
+  question('inputs', {
+    key,
+    name: z.string().regex(/^inputs\.[\w-]{16}$/),
+    secret: directHome.shape.secret,
   }),
 ]);
 export type FlockAsk = Read<typeof flockAsk>;

@@ -9,8 +9,7 @@ import { type Answerers, answerPartner } from './answering.ts';
 import { Borrower } from './borrower.ts';
 import { BORROWED_ENTRY, type BorrowedEntry, compactedBorrowed, recoverBorrowed } from './borrowed-journal.ts';
 import type { Refused } from './clauses.ts';
-import { DirectLending } from './direct-lending.ts';
-import { DirectMeetings } from './direct-meetings.ts';
+import { DirectWays } from './direct-ways.ts';
 import { FlockMemory, type FlockPlaces, type FlockStatus, uptime } from './flock-state.ts';
 import type { FlockMessage } from './flock-wire.ts';
 import { ENDS, LEAVE_MS, Leaving } from './leaving.ts';
@@ -45,8 +44,6 @@ const SAVE_MS = 60_000;
 const LARGE = 16 << 20;
 /** Jobs taken and not started, in a row, for which a partner is benched. */
 const MOST_UNSTARTED = 3;
-/** Workers that bring results themselves at once: the links with partners need places too. */
-const MOST_DIRECT = 128;
 /** A gateway: what we borrow from partners and lend to them, beside our central manager, for which they are a worker and a client. */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -59,8 +56,7 @@ export class Gateway {
   readonly #lending: LendingClient;
   readonly #leaving: Leaving;
   readonly #files: LentFiles;
-  readonly #direct: DirectLending;
-  readonly #meetings = new DirectMeetings();
+  readonly #ways: DirectWays;
   readonly #answerers: Answerers;
   readonly #look: PoolLook;
   readonly #borrowedJournal: Journal<BorrowedEntry>;
@@ -110,6 +106,7 @@ export class Gateway {
         if (!known || !state || state.link.backlog > BACKLOG) return;
         state.link.send({ t: 'chunk', key, round: known.round, stream, offset }, bytes);
       },
+      onHome: (key, request) => this.#ways.lending.answer(key, request),
       log,
     });
     this.#files = new LentFiles(places.files, (key, outputs, into) => this.#lending.fetch(key, outputs, into));
@@ -119,14 +116,11 @@ export class Gateway {
         tell,
         admit: (partner, asked) => {
           const state = this.#partners.get(partner);
-          return state ? this.#rules.admit(state, asked) : { clause: 'from', message: 'there is no agreement' };
+          if (!state) return { clause: 'from', message: 'there is no agreement' };
+          const made = this.#rules.admit(state, asked);
+          return 'clause' in made ? made : { request: this.#ways.lending.marked(state, asked.ad, made.request) };
         },
-        bring: (partner, request) =>
-          this.#files.bring(partner, request, async (ask) => {
-            const state = this.#partners.get(partner);
-            if (!state) throw new Error('there is no agreement any more');
-            return (await state.link.ask({ what: 'blob', ...ask })).bytes;
-          }),
+        bring: (partner, request) => this.#ways.lending.bring(partner, request),
         pool: this.#lending.pool,
         discard: (partner, key) => this.#files.discard(partner, key),
         changed: (partner) => {
@@ -140,8 +134,24 @@ export class Gateway {
       },
       lent,
     );
-    this.#direct = new DirectLending(() => this.#lender, this.#lending, this.#meetings, options.here);
-    this.#answerers = { borrower: this.#borrower, lender: this.#lender, files: this.#files, direct: this.#direct, log };
+    this.#ways = new DirectWays({
+      partners: this.#partners,
+      borrower: this.#borrower,
+      lender: () => this.#lender,
+      lending: this.#lending,
+      files: this.#files,
+      rules: () => this.#rules,
+      here: options.here,
+      log,
+    });
+    this.#answerers = {
+      borrower: this.#borrower,
+      lender: this.#lender,
+      files: this.#files,
+      direct: this.#ways.results,
+      inputs: this.#ways.inputs,
+      log,
+    };
     this.#leaving = new Leaving(this.#borrower, this.#lender, this.#memory);
     this.#rules = new LendingRules(
       () => this.#borrower,
@@ -185,10 +195,10 @@ export class Gateway {
       if (partner) {
         // The key was changed: nobody who holds the old one is heard any more.
         state.close('the key was revoked');
-        this.#direct.end(name);
+        this.#ways.end(name);
         this.#partners.delete(name);
       } else {
-        if (state.leavingUntil === undefined) this.#direct.end(name);
+        if (state.leavingUntil === undefined) this.#ways.end(name);
         state.leavingUntil ??= performance.now() + LEAVE_MS;
         if (this.#leaving.isOver(state)) this.#part(state);
       }
@@ -215,7 +225,7 @@ export class Gateway {
           this.#borrower.lost(name);
           this.#shown.show(name);
         },
-        mayConnect: () => [...this.#partners.values()].reduce((sum, { direct }) => sum + direct.links, 0) < MOST_DIRECT,
+        mayConnect: () => this.#ways.mayConnect,
         isBusy: () => this.#holds(name),
         onConfirmed: (sentAt) => this.#memory.confirmed(name, sentAt / 1000, this.#holds(name)),
       });
@@ -251,20 +261,14 @@ export class Gateway {
     for (const { partner, bench, leavingUntil } of this.#partners.values())
       if (partner.key.id === id && !bench.isShut && leavingUntil === undefined)
         return Buffer.from(partner.key.key, 'hex');
-    for (const { direct, bench, leavingUntil } of this.#partners.values()) {
-      const secret = bench.isShut || leavingUntil !== undefined ? undefined : direct.keyOf(id);
-      if (secret) return secret;
-    }
-    return this.#meetings.keyOf(id);
+    return this.#ways.keyOf(id);
   }
 
   /** Somebody has connected who holds the key of this name: a gateway, or a worker that brings results. */
   welcome(id: string, stream: Duplex): void {
-    const states = [...this.#partners.values()];
-    const state = states.find(({ partner }) => partner.key.id === id);
+    const state = [...this.#partners.values()].find(({ partner }) => partner.key.id === id);
     if (state) state.link.accept(stream);
-    else if (!states.some(({ direct }) => direct.welcome(id, stream)) && !this.#meetings.welcome(id, stream))
-      stream.destroy();
+    else if (!this.#ways.welcome(id, stream)) stream.destroy();
   }
 
   close(): void {
@@ -272,6 +276,7 @@ export class Gateway {
     this.#meter();
     this.#save();
     for (const state of this.#partners.values()) state.close('the gateway ends');
+    this.#ways.inputs.end();
     this.#shown.close();
     void this.#lending.close();
   }
@@ -343,7 +348,7 @@ export class Gateway {
       if (state.bench.isShut) state.cut('it is benched');
     }
     this.#leaving.clear(this.#partners);
-    this.#direct.clear();
+    this.#ways.tick();
     for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     this.#look.tick();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();

@@ -4,7 +4,8 @@ import type { AttrTexts } from '../job/attrs.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { CentralManagerClient } from '../pool/central-manager-client.ts';
 import type { DirectHome } from '../pool/wire/direct-wire.ts';
-import type { AttemptRequest, PoolOwner } from '../pool/wire/client-wire.ts';
+import type { AttemptRequest, PoolOwner, ToClient } from '../pool/wire/client-wire.ts';
+import type { HomeAnswer, HomeRequest } from '../site/chirp.ts';
 import type { FetchOutcome, Report } from '../site/contract.ts';
 import type { LenderPorts } from './lender.ts';
 
@@ -13,6 +14,8 @@ export interface LendingClientOptions {
   readonly socket: string;
   readonly onReports: (reports: readonly Report[], complete: boolean) => void;
   readonly onChunk: (key: AttemptKey, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
+  /** What the worker of one of our attempts asks. */
+  readonly onHome: (key: AttemptKey, request: HomeRequest) => Promise<HomeAnswer>;
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -39,12 +42,19 @@ export class LendingClient {
         if (message.t === 'reports') options.onReports(message.reports, false);
         else if (message.t === 'chunk')
           options.onChunk(message.key, message.stream, message.offset, Buffer.from(bytes));
+        else if (message.t === 'home') void this.#home(message);
       },
       onLost: () => {
         this.#up = false;
         void this.open();
       },
     });
+  }
+
+  async #home({ call, key, request }: Extract<ToClient, { t: 'home' }>): Promise<void> {
+    const { result, bytes } = await this.#options.onHome(key, request);
+    // A worker whose answer is lost with the connection asks again.
+    await this.#client.say({ t: 'home-answer', call, result }, bytes).catch(() => undefined);
   }
 
   /** Connects, again and again, and learns of all our attempts. */

@@ -47,6 +47,11 @@ export class LendingRules {
     return found;
   }
 
+  /** The ads of the idle machines that a partner's jobs may get. */
+  machines({ partner: { agreement } }: Pick<PartnerState, 'partner'>): readonly AttrTexts[] {
+    return this.#idleBy(agreement).parts.map(({ ad }) => ad);
+  }
+
   /** Decides about one job, and makes of it what our central manager gets. */
   admit(
     state: PartnerState,

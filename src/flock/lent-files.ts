@@ -18,6 +18,9 @@ const PIECE = 1 << 20;
 const AT_ONCE = 8;
 /** Inputs that no job uses are kept for so long, since the next job may need them, in milliseconds. */
 const KEEP_MS = 600_000;
+/** Inputs of at least this size, in bytes, may go to a worker without coming here, and at most so many of a job. */
+const LONE = 1 << 20;
+const MOST_LONE = 32;
 
 export interface FoundFiles {
   readonly files: readonly OutputFile[];
@@ -35,6 +38,8 @@ export class LentFiles {
   readonly #fetch: Fetch;
   /** Inputs on their way, by partner and digest. */
   readonly #coming = new Map<string, Promise<void>>();
+  /** The first job that named an input, and when the latest did, by the monotonic clock in milliseconds. */
+  readonly #named = new Map<string, { readonly key: AttemptKey; readonly at: number }>();
   readonly #found = new Map<AttemptKey, { readonly asked: string; readonly files: Promise<FoundFiles> }>();
 
   constructor(dir: string, fetch: Fetch) {
@@ -47,15 +52,37 @@ export class LentFiles {
     return { ...request, spec: withBlobs(request.spec, (sha256) => this.#blob(partner, sha256)) };
   }
 
-  /** Brings the inputs that are not here. Rejects if the partner sends anything else than it announced. */
+  /**
+   * The digests of large inputs that are not here and that no other job has named lately, the largest first: they need not come
+   * here, if the one worker that needs them can have them otherwise.
+   */
+  lone(partner: string, { key, spec }: Pick<Request, 'key' | 'spec'>): string[] {
+    const found: Blob[] = [];
+    for (const blob of distinct(spec)) {
+      const mark = `${partner} ${blob.sha256}`;
+      const first = this.#named.get(mark)?.key ?? key;
+      this.#named.set(mark, { key: first, at: performance.now() });
+      if (
+        first === key &&
+        blob.bytes >= LONE &&
+        !this.#coming.has(mark) &&
+        !existsSync(this.#blob(partner, blob.sha256))
+      )
+        found.push(blob);
+    }
+    found.sort((a, b) => b.bytes - a.bytes);
+    return found.slice(0, MOST_LONE).map(({ sha256 }) => sha256);
+  }
+
+  /** Brings the inputs that are not here, but for some. Rejects if the partner sends anything else than it announced. */
   async bring(
     partner: string,
     { key, spec }: Request,
     pull: (ask: { key: AttemptKey; sha256: string; offset: number; bytes: number }) => Promise<Buffer>,
+    except: ReadonlySet<string> = new Set(),
   ): Promise<void> {
     mkdirSync(join(this.#dir, 'inputs', partner), { recursive: true, mode: 0o700 });
-    const blobs = [...new Map(blobsOf(spec).map((blob) => [blob.sha256, blob])).values()];
-    const left = blobs.filter(({ sha256 }) => !existsSync(this.#blob(partner, sha256)));
+    const left = distinct(spec).filter(({ sha256 }) => !except.has(sha256) && !existsSync(this.#blob(partner, sha256)));
     const some = async (): Promise<void> => {
       try {
         for (let blob = left.pop(); blob !== undefined; blob = left.pop()) {
@@ -159,6 +186,7 @@ export class LentFiles {
 
   /** Removes inputs that no job has used for a while. `used`: digests in use. */
   sweep(partner: string, used: ReadonlySet<string>): void {
+    for (const [mark, { at }] of this.#named) if (performance.now() - at > KEEP_MS) this.#named.delete(mark);
     const dir = join(this.#dir, 'inputs', partner);
     for (const name of existsSync(dir) ? readdirSync(dir) : []) {
       const path = join(dir, name);
@@ -170,6 +198,10 @@ export class LentFiles {
   #blob(partner: string, sha256: string): string {
     return join(this.#dir, 'inputs', partner, sha256);
   }
+}
+
+function distinct(spec: RunSpec): Blob[] {
+  return [...new Map(blobsOf(spec).map((blob) => [blob.sha256, blob])).values()];
 }
 
 async function digestOf(path: string): Promise<string> {

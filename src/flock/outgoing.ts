@@ -37,7 +37,11 @@ const OURS: ReadonlySet<string> = new Set([
   'uiddomain',
   'nodeparents',
   'outputdestination',
+  'flockservesinputs',
 ]);
+
+/** Of a job's ad as a partner gets it: `true` if our gateway sends inputs to the partner's workers itself. */
+export const SERVES_INPUTS = 'FlockServesInputs';
 
 /** What looks at the machine: there it is one of the partner's, which does not know by what name we call its pool. */
 const OF_MACHINES: ReadonlySet<string> = new Set(['requirements', 'rank']);
@@ -52,7 +56,7 @@ export function outgoingAd(partner: string, kind: AttrTexts, own: AttrTexts = {}
     const asksForPool = OF_MACHINES.has(low) && text.toLowerCase().includes(FLOCK_POOL.toLowerCase());
     ad[name] = asksForPool ? printExpr(withTargets(parseWholeExpr(text), pool)) : text;
   }
-  return ad;
+  return { ...ad, [SERVES_INPUTS]: 'true' };
 }
 
 /** Why a job cannot be sent to another pool. */

@@ -86,11 +86,16 @@ export const HOME_OPS = [
   'checkpointed',
   /** From the worker, not the job. WHY: its user asked for an image, and there is none. */
   'not_checkpointed',
+  /**
+   * From the worker of a partner's job, for the gateway. TRIES MILLISECONDS: how often it was told where to pull the job's late inputs, and
+   * how long the latest try was in vain. Bytes: `inputsAt` (src/pool/wire/) as JSON.
+   */
+  'partner_inputs',
 ] as const;
 export type HomeOp = (typeof HOME_OPS)[number];
 
 /** What a worker tells of a job that it runs, whether or not the job has a proxy. */
-export const WORKERS_OWN: ReadonlySet<HomeOp> = new Set<HomeOp>(['checkpointed', 'not_checkpointed']);
+export const WORKERS_OWN: ReadonlySet<HomeOp> = new Set<HomeOp>(['checkpointed', 'not_checkpointed', 'partner_inputs']);
 
 /** A request of a job: sent again (`again`) when the connection was cut, it is done once. */
 export const homeRequest = z.strictObject({

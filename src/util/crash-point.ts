@@ -8,7 +8,7 @@ type GridManagerStep = JobManagerStep | 'take' | 'decide' | 'reconcile' | 'grant
  * client around each exchange with a site; `checkpoint`: the way of a job's image from and to a worker; `restore`: after
  * each step of a restored backup; `queue`: around the step that carries an older state over; `worker` and
  * `central-manager`: the pool around each promise; `flock` and `flock-lender`: a gateway that borrows, and one that
- * lends; `direct`: on the way of results from the worker itself, in both gateways and the worker. The site's half has its own (src/jobmanager/crash-points.ts), and so has gryphus-helper (`crash_point` in
+ * lends; `direct` and `inputs`: on the way of results from the worker itself, and of inputs to it, in both gateways and the worker. The site's half has its own (src/jobmanager/crash-points.ts), and so has gryphus-helper (`crash_point` in
  * native/).
  */
 export type CrashPoint =
@@ -20,6 +20,7 @@ export type CrashPoint =
   | `restore.${'unpacked' | 'reading' | 'prepared' | 'placed'}`
   | `flock.${'before' | 'saved'}-${'accept' | 'commit' | 'end' | 'drop' | 'forget'}`
   | `direct.${'asked' | 'told' | 'dialled' | 'up' | 'read'}`
+  | `inputs.${'asked' | 'told' | 'dialled' | 'up' | 'pulled' | 'served'}`
   | `flock-lender.${'before' | 'saved'}-${'prepare' | 'commit' | 'end' | 'forget'}`
   | `central-manager.${'before' | 'saved'}-${'prepare' | 'commit' | 'grant' | 'end' | 'forget' | 'gang' | 'go'}`
   | `central-manager.before-${'over' | 'release'}`;

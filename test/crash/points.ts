@@ -49,6 +49,7 @@ type Unused =
   | `flock.${string}`
   | `flock-lender.${string}`
   | `direct.${string}`
+  | `inputs.${string}`
   // test/agent/backup.test.ts.
   | `restore.${string}`
   // test/agent/releases.test.ts.

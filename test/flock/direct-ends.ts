@@ -9,6 +9,7 @@ import type { FlockAsk } from '../../src/flock/flock-wire.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { DirectHome } from '../../src/pool/wire/direct-wire.ts';
 import { type LeftRun, WorkerDirectResults } from '../../src/pool/worker/direct-results.ts';
+import { PartnerDial } from '../../src/pool/worker/partner-dial.ts';
 import { openPortWay, type PortWay } from '../../src/reverse-connection/port-way.ts';
 import { greetHome } from '../../src/reverse-connection/secure.ts';
 import { relay } from '../../src/reverse-connection/relay.ts';
@@ -30,7 +31,7 @@ export const sha256 = (text: string | Buffer) => createHash('sha256').update(tex
 export class DirectEnds {
   readonly dir = mkdtempSync(join(tmpdir(), 'direct-'));
   readonly runs = new Map<AttemptKey, LeftRun>();
-  readonly worker = new WorkerDirectResults((key) => this.runs.get(key));
+  readonly worker = new WorkerDirectResults((key) => this.runs.get(key), new PartnerDial());
   /** What was asked by the gateways, and what was logged. */
   readonly byGateways: string[] = [];
   readonly logged: string[] = [];

@@ -18,17 +18,23 @@ if (SLOW && !canRun)
   );
 
 const WAIT_MS = 240_000;
-/** What each job leaves, in bytes. */
+/** What each job gets and leaves, in bytes. */
 const RESULT = 12e6;
-const POINTS: readonly CrashPoint[] = ['asked', 'told', 'dialled', 'up', 'read'].map(
-  (step) => `direct.${step}` as CrashPoint,
-);
+const RESULTS: readonly CrashPoint[] = ['direct.asked', 'direct.told', 'direct.dialled', 'direct.up', 'direct.read'];
+const INPUTS: readonly CrashPoint[] = [
+  'inputs.asked',
+  'inputs.told',
+  'inputs.dialled',
+  'inputs.up',
+  'inputs.served',
+  'inputs.pulled',
+];
 
-/** Who can dial whom. */
+/** Who can dial whom. Inputs go to the worker itself if that can dial. */
 const DIALS = ['the lender', 'the borrower'] as const;
 
 describe.runIf(SLOW && canRun).each(DIALS)(
-  'results that come from the worker itself, when only %s can dial',
+  'inputs and results that go between gateway and worker, when only %s can dial',
   (dials) => {
     let dir = '';
     let crashFile = '';
@@ -65,11 +71,7 @@ describe.runIf(SLOW && canRun).each(DIALS)(
       dialling.ok('flock', 'add', name(dialled), way(dialling), '--url', url, '--key', 'their.key');
       for (const pool of [a, b]) pool.ok('up');
       await until('the partner to offer its machine', () => offers() === 3 || undefined, WAIT_MS);
-      a.file(
-        'job.sh',
-        `#!/bin/sh\necho "$GRYPHUS_KEY" >>${starts}\nseq "$1" 99999999 | head -c ${RESULT} >out.txt\necho "$1"\n`,
-        0o755,
-      );
+      a.file('job.sh', `#!/bin/sh\necho "$GRYPHUS_KEY" >>${starts}\nmv "$2" out.txt\necho "$1"\n`, 0o755);
     }, 400_000);
 
     afterAll(() => {
@@ -88,9 +90,11 @@ describe.runIf(SLOW && canRun).each(DIALS)(
 
     function submit(name: string, jobs: number): void {
       writeFileSync(starts, '');
+      for (let i = 0; i < jobs; i++) a.file(`${name}.in.${i}`, contentOf(name, i));
       const lines = [
         'executable = job.sh',
-        'arguments = $(Process)',
+        `arguments = $(Process) ${name}.in.$(Process)`,
+        `transfer_input_files = ${name}.in.$(Process)`,
         'requirements = FlockPool == "b"',
         'transfer_output_files = out.txt',
         `transfer_output_remaps = "out.txt=${name}.$(Process)"`,
@@ -107,12 +111,19 @@ describe.runIf(SLOW && canRun).each(DIALS)(
       const keys = readFileSync(starts, 'utf8').trim().split('\n');
       expect(new Set(keys).size).toBe(keys.length);
       for (let i = 0; i < jobs; i++) {
-        const lines = Array.from({ length: 2e6 }, (_, n) => `${i + n}\n`);
         const digest = (text: string | Buffer) => createHash('sha256').update(text).digest('hex');
         const came = readFileSync(join(a.work, `${name}.${i}`));
-        expect(digest(came), `${name}.${i}`).toBe(digest(lines.join('').slice(0, RESULT)));
+        expect(digest(came), `${name}.${i}`).toBe(digest(contentOf(name, i)));
         expect(readFileSync(join(a.work, `${name}.o.${i}`), 'utf8')).toBe(`${i}\n`);
       }
+    }
+
+    /** No two jobs have the same. */
+    function contentOf(name: string, i: number): string {
+      return Array.from({ length: 2e6 }, (_, n) => `${i + n}\n`)
+        .join('')
+        .slice(0, RESULT - 100)
+        .padEnd(RESULT, name);
     }
 
     const ended = (name: string, jobs: number) => a.read(`${name}.log`).split('\n005 (').length > jobs || undefined;
@@ -122,9 +133,10 @@ describe.runIf(SLOW && canRun).each(DIALS)(
       await until('the jobs to end', () => ended('plain', 2), WAIT_MS);
       check('plain', 2);
       expect([times('results of a job come from the worker itself'), times('by the gateways')]).toEqual([2, 0]);
+      expect(times('inputs of a job go to its worker itself')).toBe(dials === 'the lender' ? 2 : 0);
     }, 400_000);
 
-    it.each(POINTS)(
+    it.each(dials === 'the lender' ? [...INPUTS, ...RESULTS] : RESULTS)(
       'come whole, and the job runs once, although a process dies at %s',
       async (point) => {
         await until('the partner to offer its machine', () => offers() === 3 || undefined, WAIT_MS);

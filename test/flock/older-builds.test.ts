@@ -43,6 +43,7 @@ async function centralManager(hear: (channel: Channel<FromClient, ToClient>, mes
       if (isComplete) complete += 1;
     },
     onChunk: () => undefined,
+    onHome: () => Promise.reject(new Error('nothing is asked')),
     log: () => undefined,
   });
   void client.open();

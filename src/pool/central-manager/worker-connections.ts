@@ -349,9 +349,12 @@ export function identityOf(token: Pick<IssuedToken, 'id'>, instance: string): st
   return `${token.id}/${instance}`;
 }
 
-/** Its site and pilot follow from its token, whatever the worker says. */
+/**
+ * Its site and pilot follow from its token, whatever the worker says. That questions of partners' jobs are passed on to the gateway
+ * (`partner_inputs`) is said for the gateway, which may be beside a central manager of an earlier build.
+ */
 function known({ id, site, local }: IssuedToken): AttrTexts {
-  return { GryphusSite: quoted(site), GryphusPilot: local ? null : quoted(id) };
+  return { GryphusSite: quoted(site), GryphusPilot: local ? null : quoted(id), GryphusAsksGateway: 'true' };
 }
 
 /** It contributes no more cores than its token allows. */

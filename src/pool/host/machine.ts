@@ -121,6 +121,8 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     HasStreamResults: 'true',
     // Results of a partner's job go to its gateway without ours, if that can be dialled.
     HasDirectResults: 'true',
+    // So do its inputs come.
+    HasDirectInputs: 'true',
     HasReconnect: 'true',
     START: 'true',
     Rank: '0.0',

@@ -1,12 +1,14 @@
 /*
- * What a partner's gateway (src/flock/) and the worker that ran one of its jobs say to each other, if the worker can dial
- * the gateway: the results of that one attempt, and nothing else. Both sides may be hostile.
+ * What a partner's gateway (src/flock/) and the worker that has one of its jobs say to each other, if one of them can dial
+ * the other's side: the inputs or the results of that one attempt, and nothing else. Both sides may be hostile.
  *
  *   gateway                            worker
  *                                  ←   dials; TLS by a key for this attempt and this connection
- *   files, read                    ↔   answer
+ *   answer                         ↔   input: before its start
+ *   files, read                    ↔   answer: of what it left, by another connection
  */
 import * as z from 'zod';
+import type { AttrTexts } from '../../job/attrs.ts';
 import { oddOutput } from '../../site/shapes.ts';
 import { count, flag, maybe, type Read, text } from '../../util/schema.ts';
 import { reader } from './read-message.ts';
@@ -21,7 +23,7 @@ export const MOST_QUESTIONS = 256;
 export const BACKLOG = 8 << 20;
 export const MOST_FILES = 10_000;
 
-/** Where a worker brings the results of an attempt: the name and the secret by which it may connect there, once. */
+/** Where a worker brings the results of an attempt, or pulls its inputs: the name and the secret by which it may connect there, once. */
 export const directHome = z.strictObject({
   host: text.max(255),
   port: count.max(65_535),
@@ -40,7 +42,27 @@ const question = z.discriminatedUnion('t', [
   z.strictObject({ t: z.literal('files'), id: count, outputs: wantedOutputs }),
   z.strictObject({ t: z.literal('read'), id: count, ...wantedBytes }),
 ]);
-export type DirectQuestion = Read<typeof question>;
+export type ResultsQuestion = Read<typeof question>;
+
+/** A piece of an input, which is known by its SHA-256. */
+export const wantedInput = { sha256: text.max(200), offset: count, bytes: count };
+const inputQuestion = z.strictObject({ t: z.literal('input'), id: count, ...wantedInput });
+export type InputQuestion = Read<typeof inputQuestion>;
+
+/**
+ * The answer to a worker's 'partner_inputs': where it can pull the inputs that its job's ad calls late; without `to`,
+ * all of them are at the lender's gateway now.
+ */
+export const inputsAt = z.strictObject({ to: maybe(directHome) });
+export type InputsAt = Read<typeof inputsAt>;
+
+/** In a borrowed job's ad for the lender's workers: the digests of inputs that are not at the lender's gateway, as one string. */
+export const LATE_INPUTS = 'FlockLateInputs';
+
+/** Those digests. `own`: what the job's ad has instead of the ad of its kind. */
+export function lateInputs(kind: AttrTexts, own: AttrTexts = {}): ReadonlySet<string> {
+  return new Set({ ...kind, ...own }[LATE_INPUTS]?.match(/[0-9a-f]{64}/g));
+}
 
 const outputFile = z.strictObject({
   name: text.max(4096),
@@ -50,7 +72,7 @@ const outputFile = z.strictObject({
   sha256: maybe(z.string().regex(/^[0-9a-f]{64}$/)),
 });
 
-/** The bytes of an answer to `read` are the wanted ones; fewer at the end of the file. */
+/** The bytes of an answer to `read` and to `input` are the wanted ones; fewer at the end of the file. */
 export const resultsAnswer = z.discriminatedUnion('ok', [
   z.strictObject({
     t: z.literal('answer'),
@@ -64,5 +86,6 @@ export const resultsAnswer = z.discriminatedUnion('ok', [
 ]);
 export type ResultsAnswer = Read<typeof resultsAnswer>;
 
-export const readDirectQuestion = reader(question);
+export const readResultsQuestion = reader(question);
+export const readInputQuestion = reader(inputQuestion);
 export const readResultsAnswer = reader(resultsAnswer);

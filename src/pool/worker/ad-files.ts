@@ -21,17 +21,17 @@ export function writeAds(work: string, { ad = {}, slot, size }: Start, kind: Job
 
 /** The ad of a kind of jobs as the text of a file, from which those of its jobs differ in a few lines. */
 export class JobAdText {
-  readonly #texts: AttrTexts;
+  readonly texts: AttrTexts;
   /** Sorted, with the attributes' names in lower case. */
   #lines: (readonly [name: string, line: string])[] | undefined;
 
   constructor(texts: AttrTexts) {
-    this.#texts = texts;
+    this.texts = texts;
   }
 
   /** With these attributes instead; `null`: without. */
   with(own: AttrTexts): string {
-    this.#lines ??= sorted(jobAdLines(Object.entries(this.#texts))).map(([low, line]) => [nameIn(low), line]);
+    this.#lines ??= sorted(jobAdLines(Object.entries(this.texts))).map(([low, line]) => [nameIn(low), line]);
     const changed = new Map(Object.entries(own).map(([name, text]) => [name.toLowerCase(), jobAdLine(name, text)]));
     changed.delete('jobstatus');
     let text = '';
@@ -42,7 +42,7 @@ export class JobAdText {
     }
     // The kind has no such line: where it belongs depends on the others.
     if ([...changed.values()].some((line) => line !== undefined))
-      return textOf(jobAdLines(Object.entries({ ...this.#texts, ...own })));
+      return textOf(jobAdLines(Object.entries({ ...this.texts, ...own })));
     return text;
   }
 }

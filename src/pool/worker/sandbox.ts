@@ -104,7 +104,8 @@ export class BlobCache {
 
   #once(blob: Blob, bring: () => Promise<string>): Promise<string> {
     const known = this.#coming.get(blob.sha256);
-    if (known) return known;
+    // What was brought for a job that is not wanted any more may be needed by another.
+    if (known) return known.catch((thrown: unknown) => (isInterrupted(thrown) ? this.#once(blob, bring) : known));
     const coming = bring().finally(() => this.#coming.delete(blob.sha256));
     this.#coming.set(blob.sha256, coming);
     return coming;
@@ -173,6 +174,10 @@ export class BlobCache {
     renameSync(part, path);
     return path;
   }
+}
+
+function isInterrupted(thrown: unknown): boolean {
+  return thrown instanceof GryphusError && thrown.code === 'interrupted';
 }
 
 function uncopied(blob: Blob, part: string, cause: unknown): unknown {

@@ -13,13 +13,18 @@ import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
 import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
 import { TaskRunnerSlot } from './task-runner-slot.ts';
+import type { Blob } from '../../site/contract.ts';
+import { lateInputs } from '../wire/direct-wire.ts';
 import { blobsOf } from '../wire/run-blobs.ts';
+import type { InputSource, PartnerInputs } from './partner-inputs.ts';
 
 /** How a worker obtains what jobs need. */
 export interface Means {
   /** Whether the worker can read files of the agent's machine directly. */
   readonly sharesHome: boolean;
   readonly pull: (key: AttemptKey) => Pull;
+  /** From where inputs of a partner's job come that are not at our gateway. */
+  readonly partnerInputs?: Pick<PartnerInputs, 'open'> | undefined;
   /** Through which jobs send requests to their home. */
   readonly chirp?: ChirpProxies | undefined;
   /** Through which nodes of parallel jobs start commands at others. */
@@ -43,28 +48,65 @@ export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown
 function bring(
   run: Run,
   cache: BlobCache,
-  { sharesHome, pull, proxyOf, chirp, remote }: Means,
+  { sharesHome, pull, proxyOf, chirp, remote, partnerInputs }: Means,
 ): Promise<unknown> | undefined {
   const { dir, record } = run;
   const { spec } = record;
   const reused = reusedBy(run);
   const blobs = spec.shared ? [] : blobsOf(spec);
   const coming: Promise<unknown>[] = [];
+  const fromHere = (blob: Blob) => {
+    if (!sharesHome) return cache.pull(blob, pull(run.key));
+    if (blob.bytes > LARGE) return cache.copyLarge(blob);
+    cache.copy(blob);
+    return undefined;
+  };
+  const late = partnerInputs ? lateOf(run) : NONE;
+  const lacking: Blob[] = [];
   for (const blob of blobs) {
     // Small files are read when they are placed.
     if (reused && sharesHome) break;
     if (cache.here(blob)) continue;
-    if (!sharesHome) coming.push(cache.pull(blob, pull(run.key)));
-    else if (blob.bytes > LARGE) coming.push(cache.copyLarge(blob));
-    else cache.copy(blob);
+    if (late.has(blob.sha256)) lacking.push(blob);
+    else {
+      const one = fromHere(blob);
+      if (one) coming.push(one);
+    }
   }
+  if (lacking.length > 0 && partnerInputs) coming.push(bringLate(run, lacking, cache, partnerInputs, fromHere));
   const proxy = spec.proxy === undefined ? undefined : proxyOf(spec.proxy, run.key);
   if (typeof proxy === 'object') coming.push(proxy.then((path) => (run.proxy = path)));
   else run.proxy = proxy;
   if (spec.ioProxy && chirp) coming.push(chirp.listen());
   if (isNode(run) && remote) coming.push(remote.listen());
   if (coming.length === 0 && blobs.every(({ bytes }) => bytes <= LARGE)) return undefined;
-  return Promise.all(coming).then(() => placeLarge(dir, spec, cache));
+  return Promise.all(coming).then(() => (run.aborted ? undefined : placeLarge(dir, spec, cache)));
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+function lateOf({ received }: Run): ReadonlySet<string> {
+  return received ? lateInputs(received.kind.texts, received.start.ad) : NONE;
+}
+
+/** Inputs that are not at our gateway: from the partner's, or, when they have come to ours instead, by `fromHere` as all others. */
+async function bringLate(
+  run: Run,
+  blobs: readonly Blob[],
+  cache: BlobCache,
+  partnerInputs: Pick<PartnerInputs, 'open'>,
+  fromHere: (blob: Blob) => unknown,
+): Promise<void> {
+  let source: InputSource | undefined;
+  try {
+    const from = (source = await partnerInputs.open(run));
+    await Promise.all(blobs.map((blob) => (from ? cache.pull(blob, from.pull) : fromHere(blob))));
+  } catch (thrown) {
+    // It was cancelled meanwhile, and will not be started.
+    if (!run.aborted) throw thrown;
+  } finally {
+    source?.close();
+  }
 }
 
 /** Puts the inputs and ads into the run's sandbox, and records which files are there before it starts. */

@@ -10,7 +10,8 @@ import { steadyClock } from '../../util/steady-clock.ts';
 import { isAlive, processIdentity } from '../../util/process-identity.ts';
 import { dialHome } from '../../reverse-connection/dial.ts';
 import { Accounts } from './accounts.ts';
-import { CHIRP_ERROR } from '../../site/chirp.ts';
+import type { AttemptKey } from '../../job/ids.ts';
+import { CHIRP_ERROR, type HomeAnswer, type HomeRequest } from '../../site/chirp.ts';
 import { ChirpProxies } from './chirp/chirp-proxies.ts';
 import { Containers } from './containers.ts';
 import { WorkerDirectResults } from './direct-results.ts';
@@ -25,6 +26,8 @@ import { Link } from './link.ts';
 import { changingAd } from '../host/machine.ts';
 import { bootId } from '../../util/boot-clock.ts';
 import { ownerControl } from './open-owner-control.ts';
+import { PartnerDial } from './partner-dial.ts';
+import { PartnerInputs } from './partner-inputs.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
 import { readPiece, matchingFiles, namedFiles, newFiles, withDigests } from './results.ts';
 import { SlotAccounts } from './slot-accounts.ts';
@@ -108,10 +111,11 @@ export async function runWorker(
       join(dir, 'proxies'),
       async (name, key, request) => (await link.asking.ask({ what: 'proxy', key, name, request })).bytes,
     );
-    const chirp = new ChirpProxies(async ({ key }, request, bytes) => {
+    const askHome = async (key: AttemptKey, request: HomeRequest, bytes?: Uint8Array): Promise<HomeAnswer> => {
       const { result = CHIRP_ERROR.unknown, bytes: got } = await link.asking.ask({ what: 'home', key, request }, bytes);
       return { result, bytes: got };
-    }, directDialling(config));
+    };
+    const chirp = new ChirpProxies(({ key }, request, bytes) => askHome(key, request, bytes), directDialling(config));
     const remote =
       options.launchers &&
       new RemoteStarts({
@@ -132,6 +136,9 @@ export async function runWorker(
       clock: now,
     });
     const accounts = accountsOf(config, machine, instance, options.environment);
+    const pull: StartdOptions['pull'] = (key) => async (blob, offset, bytes) =>
+      (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes;
+    const partnerDial = new PartnerDial();
     const startd = new Startd({
       dir,
       accounts,
@@ -146,8 +153,8 @@ export async function runWorker(
       remoteIo: options.remoteIo,
       chirp,
       remote,
-      pull: (key) => async (blob, offset, bytes) =>
-        (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes,
+      pull,
+      partnerInputs: new PartnerInputs({ ask: askHome, dial: partnerDial, pull }),
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
       say,
       log: options.log,
@@ -191,7 +198,7 @@ export async function runWorker(
       say,
       backlog: () => link.backlog,
     });
-    const direct = new WorkerDirectResults((key) => startd.find(key));
+    const direct = new WorkerDirectResults((key) => startd.find(key), partnerDial);
     const changes = () => ({ ...changingAd(now(), config.endsAt), ...owner.ad(), ...startd.space.ad() });
     const tell = () => say({ t: 'ad', ad: changes() });
     const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];

@@ -1,18 +1,20 @@
 import type { Duplex } from 'node:stream';
-import { GryphusError } from '../errors.ts';
+import { GryphusError } from '../../errors.ts';
+import { type Deferred, deferred } from '../../util/deferred.ts';
+import { Turns } from '../../util/turns.ts';
 import {
-  type DirectQuestion,
   FRAME_LIMITS,
+  type InputQuestion,
   MOST_QUESTIONS,
+  type ResultsQuestion,
   readResultsAnswer,
   type ResultsAnswer,
-} from '../pool/wire/direct-wire.ts';
-import { Channel } from '../pool/wire/frames.ts';
-import { type Deferred, deferred } from '../util/deferred.ts';
-import { Turns } from '../util/turns.ts';
+} from './direct-wire.ts';
+import { Channel } from './frames.ts';
 
-type Question = DirectQuestion extends infer Q ? (Q extends DirectQuestion ? Omit<Q, 'id'> : never) : never;
-/** What a worker or a gateway says of results. */
+type Numbered = ResultsQuestion | InputQuestion;
+type Question = Numbered extends infer Q ? (Q extends Numbered ? Omit<Q, 'id'> : never) : never;
+/** What a worker or a gateway says of results, and a gateway of inputs. */
 export type Answered = Extract<ResultsAnswer, { ok: true }> & { readonly bytes: Buffer };
 
 interface Asked {
@@ -29,9 +31,9 @@ const QUIET_MS = 20_000;
 /** and when a list of files, whose digests have to be made, does not come. */
 const LIST_MS = 120_000;
 
-/** A connection from a worker of a partner, by which it answers questions about one attempt. */
+/** A connection between a worker and a partner's gateway, by which the other side answers questions about one attempt. */
 export class DirectLink {
-  readonly #channel: Channel<ResultsAnswer, DirectQuestion>;
+  readonly #channel: Channel<ResultsAnswer, Numbered>;
   readonly #asked = new Map<number, Asked>();
   readonly #turns = new Turns(() => MOST_QUESTIONS / 2);
   #last = 0;
@@ -52,7 +54,7 @@ export class DirectLink {
     return this.#over !== undefined;
   }
 
-  /** Rejects with 'site-busy' if the worker refuses, and with 'site-unreachable' if the connection ends first. */
+  /** Rejects with 'site-busy' if the other side refuses, and with 'site-unreachable' if the connection ends first. */
   ask(question: Question): Promise<Answered> {
     return this.#turns.run(async () => {
       if (this.#over !== undefined) throw new GryphusError('site-unreachable', this.#over);
