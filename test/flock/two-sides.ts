@@ -4,7 +4,7 @@ import { Borrower } from '../../src/flock/borrower.ts';
 import type { FlockMessage } from '../../src/flock/flock-wire.ts';
 import { Lender } from '../../src/flock/lender.ts';
 import { type LentEntry, recoverLent } from '../../src/flock/lent-journal.ts';
-import type { FromCentralManager, FromWorker } from '../../src/pool/wire/wire.ts';
+import type { FromCentralManager, FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
 import type { Ending, Report } from '../../src/site/contract.ts';
 import { SimulatedCrash } from '../../src/util/crash-point.ts';
@@ -174,7 +174,7 @@ export class TwoSides {
     this.#guard('borrower', () => this.borrower.sync('p'));
   }
 
-  grant(key: AttemptKey): void {
+  grant(key: AttemptKey, spec: RunSpec = JUST_TRUE): void {
     const ad = { ClusterId: '1', Owner: '"u"' };
     const start: Extract<FromCentralManager, { t: 'start' }> = {
       t: 'start',
@@ -182,7 +182,7 @@ export class TwoSides {
       claim: 'c',
       kind: 'k',
       size: SIZE,
-      spec: JUST_TRUE,
+      spec,
       lease: 600,
       ad,
     };
