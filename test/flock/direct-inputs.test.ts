@@ -31,6 +31,9 @@ describe('large inputs of a borrowed job', () => {
     expect(readFileSync(join(ends.dir, 'work', KEY, 'in.2')).equals(two)).toBe(true);
     expect([ends.told.length, ends.asked, atGateway()]).toEqual([1, ['blob', 'inputs'], [digest(small)]]);
     await until('the end of the connection', () => ends.inputs.links === 0 || undefined);
+    expect(times('go to its worker itself')).toBe(1);
+    const [{ name = '', secret = '' } = {}] = ends.told;
+    for (const word of [name, secret]) expect(ends.logged.join()).not.toContain(word);
   });
 
   it('that several jobs need come to the lender’s gateway from the second job on, once', async () => {
@@ -187,6 +190,19 @@ describe('whoever asks for inputs', () => {
     const link = new DirectLink(await dial());
     await expect(dial()).rejects.toThrow(/did not know our token/);
     link.close('the test ends');
+  });
+
+  it('is cut off with the agreement', async () => {
+    await open({ [KEY]: [large()] });
+    ends.inputs.open('lender', ends.question(KEY, NAME));
+    const link = new DirectLink(await dial());
+    const waiting = `inputs.${'y'.repeat(16)}`;
+    ends.inputs.open('lender', ends.question(KEY, waiting));
+    ends.inputs.end('another');
+    expect(ends.inputs.links).toBe(2);
+    ends.inputs.end('lender');
+    expect([ends.inputs.links, ends.inputs.keyOf(waiting)]).toEqual([0, undefined]);
+    await until('the end of the connection', () => link.isOver || undefined);
   });
 
   it('gets bytes of that job’s inputs, no more than there are, and nothing when the job is over', async () => {

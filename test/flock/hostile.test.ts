@@ -6,7 +6,7 @@ import { presets } from '../../src/config/table.ts';
 import { goingRequirements } from '../../src/flock/clauses.ts';
 import { type FlockMessage, type Of, readFlockMessage } from '../../src/flock/flock-wire.ts';
 import { incoming, isInside } from '../../src/flock/incoming.ts';
-import { outgoingAd, outgoingSpec } from '../../src/flock/outgoing.ts';
+import { outgoingAd, outgoingSpec, SERVES_INPUTS } from '../../src/flock/outgoing.ts';
 import { Bench, Rate } from '../../src/flock/rate.ts';
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import { adFrom } from '../../src/pool/wire/ads.ts';
@@ -169,7 +169,7 @@ describe('what a partner gets of a job', () => {
       },
       { Gone: null, GryphusSecret: '1', Environment: '"A=secret"' },
     );
-    expect(ad).toEqual({ Kept: '1' });
+    expect(ad).toEqual({ Kept: '1', [SERVES_INPUTS]: 'true' });
     const spec = outgoingSpec({
       ...JUST_TRUE,
       executable: { kind: 'blob', blob: { ...BLOB, path: '/home/me/x' } },

@@ -95,7 +95,7 @@ export class InputEnds {
       borrower: this.borrower,
       isHeard: () => this.isUp,
       mayConnect: () => true,
-      log: (message) => void this.logged.push(message),
+      log: (message, facts) => void this.logged.push(`${message} ${JSON.stringify(facts)}`),
     });
     this.files = new LentFiles(join(this.dir, 'lent'), () => Promise.reject(new Error('nothing is fetched')));
     this.lending = new LendingInputs({
@@ -103,7 +103,7 @@ export class InputEnds {
       files: this.files,
       partner: () => this.#partner,
       machines: () => this.machines,
-      log: (message) => void this.logged.push(message),
+      log: (message, facts) => void this.logged.push(`${message} ${JSON.stringify(facts)}`),
     });
     const ask = async (key: AttemptKey, request: Parameters<LendingInputs['answer']>[1]): Promise<HomeAnswer> => {
       const answer = await this.lending.answer(key, request);
