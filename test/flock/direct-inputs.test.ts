@@ -95,7 +95,7 @@ describe('large inputs of a borrowed job', () => {
   it('go on by another connection where the line was cut', async () => {
     await open({ [KEY]: [large(8)] });
     await ends.take(KEY);
-    ends.cutAfter = 4 << 20;
+    ends.after(4 << 20, ends.cut);
     await ends.run(KEY).staged;
     expect([ends.isWhole(KEY), ends.told.length, atGateway()]).toEqual([true, 2, []]);
     // Only what was under way came twice.
@@ -106,11 +106,11 @@ describe('large inputs of a borrowed job', () => {
   it('go on by the gateways where the line was cut for good', async () => {
     await open({ [KEY]: [large(8)] });
     await ends.take(KEY);
-    ends.cutAfter = 4 << 20;
-    const { staged } = ends.run(KEY);
-    await until('the first bytes', () => ends.passed > 0 || undefined);
-    ends.port.close();
-    await staged;
+    ends.after(4 << 20, () => {
+      ends.port.close();
+      ends.cut();
+    });
+    await ends.run(KEY).staged;
     expect([ends.isWhole(KEY), atGateway().length]).toEqual([true, 1]);
   });
 
@@ -140,11 +140,14 @@ describe('large inputs of a borrowed job', () => {
     await open({ [KEY]: [shared], [OTHER]: [shared] });
     for (const key of [KEY, OTHER]) await ends.take(key);
     const first = ends.run(KEY);
-    const second = ends.run(OTHER);
-    await until('the first bytes', () => ends.passed > 0 || undefined);
-    first.run.aborted = true;
-    ends.cut();
-    await Promise.all([first.staged, second.staged]);
+    const second = new Promise((resolve) =>
+      ends.after(1 << 20, () => {
+        resolve(ends.run(OTHER).staged);
+        first.run.aborted = true;
+        ends.cut();
+      }),
+    );
+    await Promise.all([first.staged, second]);
     expect(ends.isWhole(OTHER)).toBe(true);
   });
 

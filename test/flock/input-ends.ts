@@ -63,8 +63,9 @@ export class InputEnds {
   port!: PortWay;
   #line!: Server;
   readonly #sockets = new Set<Socket>();
-  /** Bytes after which the line is cut, once. */
-  cutAfter = Number.POSITIVE_INFINITY;
+  /** Bytes after which something happens, once, before more come. */
+  #at = Number.POSITIVE_INFINITY;
+  #happens: () => void = () => undefined;
   passed = 0;
 
   constructor(contents: Readonly<Record<string, readonly Buffer[]>>) {
@@ -180,10 +181,16 @@ export class InputEnds {
     relay(socket, onward);
     onward.on('data', ({ length }: Buffer) => {
       this.passed += length;
-      if (this.passed < this.cutAfter) return;
-      this.cutAfter = Number.POSITIVE_INFINITY;
-      socket.destroy();
+      if (this.passed < this.#at) return;
+      this.#at = Number.POSITIVE_INFINITY;
+      this.#happens();
     });
+  }
+
+  /** After so many bytes from the gateway. */
+  after(bytes: number, happens: () => void): void {
+    this.#at = bytes;
+    this.#happens = happens;
   }
 
   get linePort(): number {
@@ -231,9 +238,9 @@ export class InputEnds {
     return { t: 'ask', what: 'inputs', id: 1, key, name, secret };
   }
 
-  cut(): void {
+  readonly cut = (): void => {
     for (const socket of this.#sockets) socket.destroy();
-  }
+  };
 
   close(): void {
     this.inputs.end();
