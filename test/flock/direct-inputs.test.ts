@@ -136,7 +136,8 @@ describe('large inputs of a borrowed job', () => {
   });
 
   it('are brought anew for a job whose input was on its way for one that was cancelled', async () => {
-    const shared = large(8);
+    // So large that it is not copied at once.
+    const shared = large(9);
     await open({ [KEY]: [shared], [OTHER]: [shared] });
     for (const key of [KEY, OTHER]) await ends.take(key);
     const first = ends.run(KEY);
