@@ -118,7 +118,8 @@ export class Gateway {
           const state = this.#partners.get(partner);
           if (!state) return { clause: 'from', message: 'there is no agreement' };
           const made = this.#rules.admit(state, asked);
-          return 'clause' in made ? made : { request: this.#ways.lending.marked(state, asked.ad, made.request) };
+          if ('clause' in made) return made;
+          return { ...made, request: this.#ways.lending.marked(state, asked.ad, made.request) };
         },
         bring: (partner, request) => this.#ways.lending.bring(partner, request),
         pool: this.#lending.pool,
