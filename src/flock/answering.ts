@@ -13,8 +13,7 @@ export interface Answerers {
   readonly borrower: Pick<Borrower, 'piece'>;
   readonly lender: Pick<Lender, 'get'>;
   readonly files: Pick<LentFiles, 'files' | 'read'>;
-  readonly direct: Pick<DirectLending, 'open'>;
-  readonly inputs: Pick<DirectInputs, 'open'>;
+  readonly ways: { readonly results: Pick<DirectLending, 'open'>; readonly inputs: Pick<DirectInputs, 'open'> };
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -28,22 +27,18 @@ export function answerPartner(answerers: Answerers, state: PartnerState, ask: As
   making.catch((thrown: unknown) => answerers.log('no answer', { message: asError(thrown).message }));
 }
 
-async function answer(
-  { borrower, lender, files, direct, inputs }: Answerers,
-  state: PartnerState,
-  ask: Ask,
-): Promise<void> {
+async function answer({ borrower, lender, files, ways }: Answerers, state: PartnerState, ask: Ask): Promise<void> {
   const { id, key } = ask;
   const { name, link } = state;
   try {
     if (ask.what === 'blob') return void link.send({ t: 'answer', id, ok: true }, await borrower.piece(name, ask));
     if (ask.what === 'inputs') {
-      inputs.open(name, ask);
+      ways.inputs.open(name, ask);
       return void link.send({ t: 'answer', id, ok: true });
     }
     if (lender.get(key)?.partner !== name) throw new Error('there is no such job of yours');
     if (ask.what === 'direct') {
-      await direct.open(state, ask);
+      await ways.results.open(state, ask);
       return void link.send({ t: 'answer', id, ok: true });
     }
     if (ask.what === 'read') {

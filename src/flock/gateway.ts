@@ -145,14 +145,7 @@ export class Gateway {
       here: options.here,
       log,
     });
-    this.#answerers = {
-      borrower: this.#borrower,
-      lender: this.#lender,
-      files: this.#files,
-      direct: this.#ways.results,
-      inputs: this.#ways.inputs,
-      log,
-    };
+    this.#answerers = { borrower: this.#borrower, lender: this.#lender, files: this.#files, ways: this.#ways, log };
     this.#leaving = new Leaving(this.#borrower, this.#lender, this.#memory);
     this.#rules = new LendingRules(
       () => this.#borrower,
