@@ -12,7 +12,7 @@ import type { FlockAsk, Of } from '../../src/flock/flock-wire.ts';
 import { LendingInputs } from '../../src/flock/lending-inputs.ts';
 import type { Lent } from '../../src/flock/lent-journal.ts';
 import { LentFiles } from '../../src/flock/lent-files.ts';
-import { outgoingAd, outgoingSpec } from '../../src/flock/outgoing.ts';
+import { outgoingSpec, SERVES_INPUTS } from '../../src/flock/outgoing.ts';
 import { GryphusError } from '../../src/errors.ts';
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
@@ -199,7 +199,7 @@ export class InputEnds {
   }
 
   /** The lender's gateway takes the job, and brings what comes to it. Returns what its central manager gets. */
-  async take(key: AttemptKey, ad: AttrTexts = outgoingAd('borrower', {})) {
+  async take(key: AttemptKey, ad: AttrTexts = { [SERVES_INPUTS]: 'true' }) {
     const one = this.borrower.get(key);
     if (!one) throw new Error('no such job');
     const request = { key, owner: 'u@borrower', ad: { FlockFrom: '"borrower"' }, size: SIZE, lease: 600, prio: 0 };
