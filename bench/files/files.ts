@@ -1,22 +1,27 @@
-import { execFileSync } from 'node:child_process';
+import { execFile as execFileWithCallback, execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { TestAgent } from '../../test/agent/agent.ts';
 import { startTarget } from '../../test/crash/sites.ts';
 import type { Sshd } from '../../test/sites/sshd.ts';
+import { CpuByName } from '../cpu.ts';
 
 /*
  * Jobs with one large file, and with a directory of many small ones, as input and as output, at a fork site over ssh on
  * loopback. What such a job takes without files, of the same run, is subtracted.
  */
 
+const execFile = promisify(execFileWithCallback);
+
 interface Row {
   readonly what: string;
   readonly ours: number;
   readonly scp: number;
   readonly rsync: number | undefined;
+  /** Seconds of processor time of our processes by part, and of scp's, in the first round. */
+  readonly cpu: readonly [string, string];
 }
 
 export async function main(args: readonly string[]): Promise<void> {
@@ -55,13 +60,18 @@ export async function main(args: readonly string[]): Promise<void> {
     ] as const) {
       if (values.only !== undefined && values.only !== name) continue;
       rows.push(
-        await compared(`${what} to the site`, rounds ?? 1, agent, where, [`transfer_input_files = ${name}`], () =>
-          peers(sshd, join(agent.work, name), `site:${join(sshd.home, 'peer')}`),
+        await compared(
+          `${what} to the site`,
+          rounds ?? 1,
+          { agent, sshd },
+          where,
+          [`transfer_input_files = ${name}`],
+          () => peers(sshd, join(agent.work, name), `site:${join(sshd.home, 'peer')}`),
         ),
         await compared(
           `${what} home`,
           rounds ?? 1,
-          agent,
+          { agent, sshd },
           where,
           // Links: what is made at the site costs nothing.
           [
@@ -89,6 +99,7 @@ function print(rows: readonly Row[], peaks: Readonly<Record<string, number>>): v
     const other = rsync === undefined ? '– | –' : `${s(rsync)} | ${(rsync / ours).toFixed(2)}`;
     console.log(`| ${what} | ${s(ours)} | ${s(scp)} | ${(scp / ours).toFixed(2)} | ${other} |`);
   }
+  for (const { what, cpu } of rows) console.log(`${what}, seconds of the processor: ${cpu.join('; ')}`);
   const each = Object.entries(peaks).map(([part, mb]) => `${part} ${mb.toFixed(0)} MB`);
   console.log(`Memory at most: ${each.join(', ')}.`);
 }
@@ -110,19 +121,24 @@ function makeFiles(work: string, mb: number, files: number): void {
 async function compared(
   what: string,
   rounds: number,
-  agent: TestAgent,
+  { agent, sshd }: { readonly agent: TestAgent; readonly sshd: Sshd },
   where: readonly string[],
   lines: readonly string[],
-  others: () => { readonly scp: number; readonly rsync: number | undefined },
+  others: () => Promise<{ readonly scp: number; readonly rsync: number | undefined }>,
 ): Promise<Row> {
   const ours: number[] = [];
-  const theirs: ReturnType<typeof others>[] = [];
+  const theirs: Awaited<ReturnType<typeof others>>[] = [];
+  let cpu: Row['cpu'] = ['', ''];
   for (let i = 0; i < rounds; i++) {
     const alone = await job(agent, where, []);
     // An input that the site has already is not sent again.
     if (lines[0]?.startsWith('transfer_input_files')) touch(agent.work, i);
+    const used = new CpuByName((line, environment) => partOf(agent, sshd.home, line, environment));
     ours.push(Math.max(0.01, (await job(agent, where, lines)) - alone));
-    theirs.push(others());
+    const mine = described(used);
+    const peers = new CpuByName((line) => /^(scp|\S*ssh|sshd|\S*sftp-server)(?=[ :])/.exec(line)?.[1]);
+    theirs.push(await others());
+    if (i === 0) cpu = [mine, described(peers)];
   }
   const rsync = theirs.flatMap((one) => one.rsync ?? []);
   return {
@@ -130,6 +146,7 @@ async function compared(
     ours: median(ours),
     scp: median(theirs.map((one) => one.scp)),
     rsync: rsync.length === 0 ? undefined : median(rsync),
+    cpu,
   };
 }
 
@@ -149,22 +166,22 @@ async function job(agent: TestAgent, where: readonly string[], lines: readonly s
   return (performance.now() - began) / 1000;
 }
 
-function peers(sshd: Sshd, from: string, to: string): { scp: number; rsync: number | undefined } {
+async function peers(sshd: Sshd, from: string, to: string): Promise<{ scp: number; rsync: number | undefined }> {
   const clear = () => rmSync(to.replace(/^site:/, ''), { recursive: true, force: true });
-  const timed = (command: string, ...words: string[]) => {
+  const timed = async (command: string, ...words: string[]) => {
     clear();
     const began = performance.now();
-    execFileSync(command, [...words, from, to]);
+    await execFile(command, [...words, from, to]);
     return (performance.now() - began) / 1000;
   };
-  const scp = timed('scp', '-q', '-r', '-F', sshd.sshConfigFile);
+  const scp = await timed('scp', '-q', '-r', '-F', sshd.sshConfigFile);
   try {
     execFileSync('rsync', ['--version'], { stdio: 'ignore' });
   } catch {
     clear();
     return { scp, rsync: undefined };
   }
-  const rsync = timed('rsync', '-a', '-e', `ssh -F ${sshd.sshConfigFile}`);
+  const rsync = await timed('rsync', '-a', '-e', `ssh -F ${sshd.sshConfigFile}`);
   clear();
   return { scp, rsync };
 }
@@ -175,6 +192,20 @@ const PARTS: readonly (readonly [string, RegExp])[] = [
   ['central manager', /central-manager-main\.js/],
   ['worker', /worker\.mjs/],
 ];
+
+/** What a process that moves files for us is called; the ssh servers' are told from others by their time only. */
+function partOf(agent: TestAgent, home: string, line: string, environment: string): string | undefined {
+  if (/^sshd: |sftp-server/.test(line)) return 'sshd';
+  if (!`${line}${environment}`.includes(agent.dir) && !line.includes(home)) return undefined;
+  const node = PARTS.find(([, pattern]) => pattern.test(line))?.[0];
+  return node ?? (/sha256sum|openssl|jobmanager|wrapper/.exec(line)?.[0] || undefined);
+}
+
+function described(cpu: CpuByName): string {
+  const all = [...cpu.end()].filter(([, seconds]) => seconds > 0.01);
+  const sum = all.reduce((before, [, seconds]) => before + seconds, 0);
+  return `${sum.toFixed(2)}: ${all.map(([name, seconds]) => `${name} ${seconds.toFixed(2)}`).join(', ')}`;
+}
 
 /** The most memory of each part of this agent, in MB. */
 function peaksOf(agent: TestAgent): Record<string, number> {

@@ -8,6 +8,7 @@ import { asError } from '../errors.ts';
 import { endOnSignal, runDaemon } from '../util/run-daemon.ts';
 import { openLog } from '../log.ts';
 import { poolPlaces } from '../pool/host/places.ts';
+import { Tokens } from '../pool/wire/tokens.ts';
 import { endWithState, openQueue } from '../queue/api.ts';
 import { parseAddress } from '../config/address.ts';
 import { oneLine } from '../util/plain-text.ts';
@@ -25,7 +26,8 @@ import { tellSending, type TransferWay } from '../queue/transfers.ts';
 import type { Sending } from '../site/contract.ts';
 import { guardedMarks } from './older-copy.ts';
 import { openSite, siteCares } from '../open-site/open-site.ts';
-import { keepWays } from './site-workers.ts';
+import { SiteTokens } from './site-tokens.ts';
+import { keepWays, LOOK_MS } from './site-workers.ts';
 import { urlAccess } from './url-access.ts';
 
 /** How long a manager without work stays, in case more comes; milliseconds. */
@@ -63,6 +65,7 @@ async function main(identity: string): Promise<void> {
   const directReads = new DirectReads(directReadsPath(paths, identity));
   const workers = {
     paths,
+    tokens: new SiteTokens(new Tokens(poolPlaces(paths).dir), LOOK_MS / 2),
     takeDirect: (raw: Duplex) => directReads.take(raw),
     queue,
     port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),

@@ -3,7 +3,7 @@ import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError } from '../errors.ts';
 import { poolPlaces } from '../pool/host/places.ts';
-import { Tokens } from '../pool/wire/tokens.ts';
+import type { SiteTokens } from './site-tokens.ts';
 import type { Queue } from '../queue/api.ts';
 import { GLIDEIN_NODE, SITE_WAYS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
@@ -12,6 +12,8 @@ import type { SiteWays } from '../reverse-connection/site-ways.ts';
 
 export interface SiteWorkersOptions {
   readonly paths: Pick<Paths, 'stateDir' | 'socketDir'>;
+  /** Shared by the sites of a GridManager. */
+  readonly tokens: SiteTokens;
   readonly queue: Pick<Queue, 'kv'>;
   /** The agent's own port, as sites can reach it. */
   readonly port: { readonly host: string; readonly port: number } | undefined;
@@ -21,7 +23,7 @@ export interface SiteWorkersOptions {
 }
 
 /** How often to check for tokens of workers at the site, milliseconds. */
-const LOOK_MS = 1000;
+export const LOOK_MS = 1000;
 /** Errors are logged at most once per this time, milliseconds. */
 const TELL_MS = 60_000;
 
@@ -30,28 +32,19 @@ const TELL_MS = 60_000;
  * it.
  */
 export function keepWays(
-  { paths, queue, port, takeDirect, log }: SiteWorkersOptions,
+  { paths, tokens, queue, port, takeDirect, log }: SiteWorkersOptions,
   record: SiteRecord,
   site: Pick<Site, 'describe'>,
   transport: Transport,
 ): () => void {
   const places = poolPlaces(paths);
-  const tokens = new Tokens(places.dir);
-  const siteOfToken = new Map<string, string>();
   let node: string | undefined;
   let ways: SiteWays | undefined;
   let reportedAt = 0;
   let busy = false;
 
-  const workersHere = (): ReadonlySet<string> => {
-    const all = tokens.all();
-    for (const id of all) {
-      if (!siteOfToken.has(id)) siteOfToken.set(id, remote(tokens, id));
-    }
-    return new Set(all.filter((id) => siteOfToken.get(id) === record.name));
-  };
   const look = async (): Promise<void> => {
-    const workers = workersHere();
+    const workers = tokens.at(record.name);
     if (workers.size === 0 && ways === undefined) return;
     node ??= await GLIDEIN_NODE.get(queue.kv, record.name);
     const reverse = await import('../reverse-connection/site-ways.ts');
@@ -88,10 +81,4 @@ export function keepWays(
     clearInterval(timer);
     ways?.close();
   };
-}
-
-/** The site of a remote worker; '' for a worker on this machine. */
-function remote(tokens: Tokens, id: string): string {
-  const token = tokens.find(id, 0);
-  return token === undefined || token.local ? '' : token.site;
 }

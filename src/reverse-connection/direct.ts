@@ -6,11 +6,18 @@ import { reach } from './reach.ts';
 import { acceptHome, type AcceptOptions, greetHome, type Guest } from './secure.ts';
 
 /**
- * A connection of a worker for its agent's GridManager itself comes by the same ways as those for the central manager, and begins with a
- * line: GREETING, and in a socket file, where only the owner's processes are at either end, NAME and SECRET. By a port it goes on with
- * TLS by that secret. TLS, by which all others begin, never begins so.
+ * Connections of a worker that are not its one with the central manager come by the same ways, and begin with a line: a greeting, and in a
+ * socket file, where only the owner's processes are at either end, NAME and SECRET. By a port they go on with TLS by that
+ * secret. Neither TLS nor a frame (src/pool/wire/frames.ts), by which all others begin, begins so.
  */
-const GREETING = 'gryphus-direct';
+export const GREETING = {
+  /** For the GridManager, which keeps it and passes on all others: a job's reads of files at home. */
+  reads: 'gryphus-direct',
+  /** For the central manager: the large files of one attempt. */
+  staging: 'gryphus-staging',
+} as const;
+export type Greeting = (typeof GREETING)[keyof typeof GREETING];
+
 const LONGEST_LINE = 256;
 const PATIENCE_MS = 20_000;
 
@@ -23,21 +30,28 @@ export interface DirectKey {
 
 export type DirectWay = Exclude<Way, { readonly kind: 'mailbox' }>;
 
-/** Connects by one way. Rejects if it cannot; a GridManager that does not know the key just ends the connection. */
-export async function dialDirect(way: DirectWay, { name, secret }: DirectKey): Promise<Duplex> {
-  if (way.kind === 'socket') {
-    const raw = await reach({ path: way.path }, PATIENCE_MS);
-    raw.write(`${GREETING} ${name} ${secret}\n`);
-    return raw;
-  }
+/** Connects by one way. Rejects if it cannot; whoever does not know the key just ends the connection. */
+export async function dialDirect(
+  way: DirectWay,
+  { name, secret }: DirectKey,
+  greeting: Greeting = GREETING.reads,
+): Promise<Duplex> {
+  if (way.kind === 'socket')
+    return greetDirect(await reach({ path: way.path }, PATIENCE_MS), { name, secret }, greeting);
   const raw = await reach({ host: way.host, port: way.port }, PATIENCE_MS);
-  raw.write(`${GREETING}\n`);
+  raw.write(`${greeting}\n`);
   return greetHome(raw, { worker: name, key: Buffer.from(secret, 'hex'), patienceMs: PATIENCE_MS });
 }
 
+/** Greets over what nobody else can read. */
+export function greetDirect(raw: Duplex, { name, secret }: DirectKey, greeting: Greeting): Duplex {
+  raw.write(`${greeting} ${name} ${secret}\n`);
+  return raw;
+}
+
 /** Whether a new connection begins with the greeting, of which nothing is taken. One that ends before that can be seen is closed. */
-export async function isDirect(raw: Duplex): Promise<boolean> {
-  const word = Buffer.from(GREETING);
+export async function isDirect(raw: Duplex, greeting: Greeting = GREETING.reads): Promise<boolean> {
+  const word = Buffer.from(greeting);
   const begins = (all: Buffer) => word.equals(all.subarray(0, word.length));
   const got = await begin(raw, (all) =>
     all.length >= word.length || !word.subarray(0, all.length).equals(all) ? 0 : undefined,
@@ -46,8 +60,12 @@ export async function isDirect(raw: Duplex): Promise<boolean> {
   return got !== undefined && begins(got);
 }
 
-/** The GridManager's end. For a stranger, rejects with 'login-refused' and closes `raw`. */
-export async function acceptDirect(raw: Duplex, options: AcceptOptions): Promise<Guest> {
+/** The other end. For a stranger, rejects with 'login-refused' and closes `raw`. */
+export async function acceptDirect(
+  raw: Duplex,
+  options: AcceptOptions,
+  greeting: Greeting = GREETING.reads,
+): Promise<Guest> {
   const late = setTimeout(() => raw.destroy(), options.patienceMs ?? PATIENCE_MS);
   const got = await begin(raw, (all) => {
     const end = all.indexOf('\n');
@@ -55,10 +73,10 @@ export async function acceptDirect(raw: Duplex, options: AcceptOptions): Promise
   });
   clearTimeout(late);
   const [word, name = '', secret = ''] = (got?.toString('latin1').split('\n', 1)[0] ?? '').split(' ');
-  if (word === GREETING && name === '') return acceptHome(raw, options);
+  if (word === greeting && name === '') return acceptHome(raw, options);
   const key = options.keyOf(name);
   const shown = Buffer.from(secret, 'hex');
-  if (word === GREETING && key?.length === shown.length && timingSafeEqual(key, shown))
+  if (word === greeting && key?.length === shown.length && timingSafeEqual(key, shown))
     return { worker: name, link: raw };
   raw.destroy();
   throw new GryphusError('login-refused', 'A connection without the key of a running job was refused.');

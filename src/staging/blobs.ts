@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { GryphusError, asError } from '../errors.ts';
 import type { Blob } from '../site/contract.ts';
 import { isOnLocalDisk } from './local-disk.ts';
+import { sha256Of } from './sha256.ts';
 
 interface Known {
   /** The file's inode, size and times when it was read; any change means different content. */
@@ -59,17 +59,14 @@ export class BlobIndex {
 const SMALL = 64 * 1024;
 
 async function sha256(path: string, bytes: number): Promise<string> {
-  const hash = createHash('sha256');
   try {
-    if (bytes <= SMALL) {
-      const local = await isOnLocalDisk(dirname(path));
-      return hash.update(local ? readFileSync(path) : await readFile(path)).digest('hex');
-    }
-    await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+    if (bytes > SMALL) return await sha256Of(path);
+    const local = await isOnLocalDisk(dirname(path));
+    const content = local ? readFileSync(path) : await readFile(path);
+    return createHash('sha256').update(content).digest('hex');
   } catch (thrown) {
     throw unreadable(path, thrown);
   }
-  return hash.digest('hex');
 }
 
 function unreadable(path: string, thrown: unknown): GryphusError {

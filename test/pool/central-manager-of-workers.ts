@@ -1,3 +1,4 @@
+import { StagingLinks } from '../../src/pool/central-manager/staging-links.ts';
 import { NO_SHELLS } from './no-shells.ts';
 import type { Duplex } from 'node:stream';
 import { isProof, nonce, proof } from '../../src/pool/wire/auth.ts';
@@ -40,6 +41,7 @@ export function centralManagerWorkers(): {
     tokens: { find: (id) => ({ ...TOKEN, id }), bind: () => true },
     specOf: () => undefined,
     proxies: { sign: () => '' },
+    staging: new StagingLinks(),
     lease: 2400,
     onHome: async () => ({ result: -1 }),
     onChunk: () => undefined,

@@ -1,3 +1,4 @@
+import { StagingLinks } from '../../src/pool/central-manager/staging-links.ts';
 import { NO_SHELLS } from './no-shells.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -202,6 +203,7 @@ const NO_WORKERS = {
   tokens: { find: () => undefined, bind: () => true },
   specOf: () => undefined,
   proxies: { sign: () => '' },
+  staging: new StagingLinks(),
   lease: 2400,
   onHome: async () => ({ result: -1 }),
   onChunk: () => undefined,

@@ -2,12 +2,12 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Attempt } from '../../src/pool/central-manager/attempts.ts';
 import { Fetching } from '../../src/pool/central-manager/fetching.ts';
 import { Asking } from '../../src/pool/wire/asking.ts';
 import type { WireAsk } from '../../src/pool/wire/wire.ts';
 import type { FetchOutcome, FetchRequest } from '../../src/site/contract.ts';
 import { deferred } from '../../src/util/deferred.ts';
+import { endedAttempt } from './ended-attempt.ts';
 
 const KEY = 'a.1.0.1';
 const MANY = 500;
@@ -48,24 +48,7 @@ describe("results from a worker's files", () => {
   }
 
   function fetching(asking: Asking): Fetching {
-    const attempt: Attempt = {
-      key: KEY,
-      client: 'me',
-      request: {
-        key: KEY,
-        owner: 'u',
-        size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
-        prio: 0,
-        lease: 2400,
-        ad: {},
-        spec: { base: 'b', args: [] },
-      },
-      kind: undefined,
-      order: 0,
-      submitted: 0,
-      phase: 'ended',
-      worker: 'w',
-    };
+    const attempt = endedAttempt(KEY);
     const centralManager = {
       get: (key: string) => (key === KEY ? attempt : undefined),
       whenSaved: (call: () => void) => call(),
@@ -78,7 +61,11 @@ describe("results from a worker's files", () => {
       sharing: { rules: { downloads: 0 } },
       collector: { get: () => undefined },
     };
-    return new Fetching(centralManager, { whenBack: async () => asking, send: () => undefined });
+    return new Fetching(centralManager, {
+      whenBack: async () => asking,
+      send: () => undefined,
+      staging: () => undefined,
+    });
   }
 
   const request = (): FetchRequest => ({ key: KEY, outputs: ['out'], stdout: false, stderr: false, into });

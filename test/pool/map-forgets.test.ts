@@ -1,3 +1,4 @@
+import { StagingLinks } from '../../src/pool/central-manager/staging-links.ts';
 import { NO_SHELLS } from './no-shells.ts';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -174,6 +175,7 @@ describe('what a map has done with', () => {
       tokens: { find: () => undefined, bind: () => true },
       specOf: () => undefined,
       proxies: { sign: () => '' },
+      staging: new StagingLinks(),
       lease: 2400,
       onHome: async () => ({ result: -1 }),
       onChunk: () => undefined,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { asError } from '../../src/errors.ts';
 import { Channel, encodeFrame } from '../../src/pool/wire/frames.ts';
 import { type FromCentralManager, type FromWorker, readFromCentralManager } from '../../src/pool/wire/wire.ts';
+import { HAS_STAGING_LINKS } from '../../src/pool/wire/staging-link.ts';
 import { slotAds } from '../../src/pool/central-manager/slot-ads.ts';
 import { come, centralManagerWorkers, TOKEN } from './central-manager-of-workers.ts';
 import { pair } from './wire-pair.ts';
@@ -12,6 +13,17 @@ const words = (asked: Promise<unknown>) =>
     () => 'an answer',
     (thrown: unknown) => asError(thrown).message,
   );
+
+describe('a worker of an earlier build', () => {
+  it('is not asked to connect for large files', async () => {
+    const { workers, centralManager } = centralManagerWorkers();
+    await come(workers, 'w');
+    expect(workers.staging('pilot/w', 'a.1.0.1')).toBeUndefined();
+    const worker = centralManager.collector.get('pilot/w');
+    if (worker) worker.texts = { ...worker.texts, [HAS_STAGING_LINKS]: 'true' };
+    expect(workers.staging('pilot/w', 'a.1.0.1')).toBeDefined();
+  });
+});
 
 describe('a worker that comes back before its old connection is known to be dead', () => {
   it('leaves no question of the old one open', async () => {

@@ -7,6 +7,7 @@ import { CentralManagerClients } from './client-connections.ts';
 import { CentralManagerShells } from './central-manager-shells.ts';
 import { compacted, type CentralManagerEntry, ENTRY, recover, withoutAttempts } from './central-manager-journal.ts';
 import { CentralManagerWorkers } from './worker-connections.ts';
+import { StagingLinks } from './staging-links.ts';
 import { Journal } from '../host/journal.ts';
 import type { PoolPlaces } from '../host/places.ts';
 import { Proxies } from '../host/proxies.ts';
@@ -42,6 +43,7 @@ export class CentralManagerHost {
   readonly #clients: CentralManagerClients;
   readonly #journal: Journal<CentralManagerEntry>;
   readonly #servers: (() => void)[] = [];
+  readonly #staging = new StagingLinks();
   readonly #keyOf: (token: string) => Buffer | undefined;
   readonly #log: CentralManagerHostOptions['log'];
   readonly #timer: NodeJS.Timeout;
@@ -86,13 +88,18 @@ export class CentralManagerHost {
       },
       specOf: (key) => this.#specOf(key as AttemptKey),
       proxies: new Proxies(places.proxies),
+      staging: this.#staging,
       lease: LEASE_SECONDS,
       onHome: (attempt, request, bytes) => this.#clients.home(this.centralManager.whole(attempt), request, bytes),
       onChunk: (attempt, stream, offset, bytes) => this.#clients.chunk(attempt, stream, offset, bytes),
       onFiles: (attempt, message, bytes) => this.#clients.files(attempt, message, bytes),
       log,
     });
-    this.#clients = new CentralManagerClients({ centralManager: this.centralManager, workers: this.workers, shells });
+    this.#clients = new CentralManagerClients({
+      centralManager: this.centralManager,
+      workers: this.workers,
+      shells,
+    });
     this.#timer = setInterval(() => {
       this.workers.tick();
       this.#clients.tick();
@@ -106,7 +113,7 @@ export class CentralManagerHost {
   /** Listens on its sockets. */
   async listen({ clientSocket, workerSocket, homeSocket }: PoolPlaces): Promise<void> {
     await this.#listen(homeSocket, (socket) => void this.#comeHome(socket));
-    await this.#listen(workerSocket, (socket) => this.workers.accept(socket));
+    await this.#listen(workerSocket, (socket) => void this.#comeHere(socket));
     await this.#listen(clientSocket, (socket) => this.#clients.accept(socket));
   }
 
@@ -116,15 +123,22 @@ export class CentralManagerHost {
     for (const end of this.#servers) end();
     this.#clients.close();
     this.workers.close();
+    this.#staging.close();
   }
 
   async #listen(path: string, accept: (socket: Socket) => void): Promise<void> {
     this.#servers.push(await listenAt(createServer(accept), path));
   }
 
+  /** A worker of this machine connects, or one that has shown its token at the agent's port. */
+  async #comeHere(socket: Socket): Promise<void> {
+    if (!(await this.#staging.take(socket))) this.workers.accept(socket);
+  }
+
   /** A worker connects from elsewhere, through any of the reverse connections. */
   async #comeHome(socket: Socket): Promise<void> {
     try {
+      if (await this.#staging.take(socket)) return;
       const { link } = await acceptHome(socket, { keyOf: (id) => this.#keyOf(id) });
       this.workers.accept(link);
     } catch (thrown) {

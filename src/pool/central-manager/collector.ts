@@ -77,6 +77,8 @@ export class Collector {
   readonly #workers = new Map<string, Worker>();
   readonly #ports: Pick<CentralManagerPorts, 'now' | 'clock'>;
   readonly #significance: Significance;
+  /** By a worker's ad, as long as the same attributes are significant. */
+  readonly #shapes = new WeakMap<AttrTexts, { readonly version: number; readonly shape: string }>();
   /**
    * By the central manager's monotonic clock: waiting for workers of an earlier central manager is counted from here.
    */
@@ -137,10 +139,15 @@ export class Collector {
   update(worker: Worker, change: AttrTexts, size?: Size): boolean {
     const before = this.#shapeOf(worker);
     const was = spaceOf(worker);
+    const matters = Object.keys(change).some(
+      (name) => change[name] !== worker.texts[name] && this.#significance.has('machine', name.toLowerCase()),
+    );
     worker.texts = { ...worker.texts, ...change };
     if (lengthOf(worker.texts) > MOST_AD) throw new GryphusError('protocol-error', 'its ad is too long');
     worker.ad = adFrom(worker.texts);
-    this.#significance.learn('machine', worker.texts, folded(worker.texts));
+    if (matters) this.#significance.learn('machine', worker.texts, folded(worker.texts));
+    // Its load, its free memory and the time, which change always, matter to few jobs.
+    else this.#shapes.set(worker.texts, { version: this.#significance.version, shape: before });
     if (size) this.#resize(worker, size);
     worker.heardAt = this.#ports.clock();
     const space = spaceOf(worker);
@@ -173,8 +180,13 @@ export class Collector {
     worker.refused.set(kind, { until: now + wait, wait });
   }
 
-  #shapeOf(worker: Worker): string {
-    return this.#significance.signature('machine', folded(worker.texts));
+  #shapeOf({ texts }: Worker): string {
+    const { version } = this.#significance;
+    const known = this.#shapes.get(texts);
+    if (known?.version === version) return known.shape;
+    const shape = this.#significance.signature('machine', folded(texts));
+    this.#shapes.set(texts, { version, shape });
+    return shape;
   }
 
   /** What is free now, of connected workers. */

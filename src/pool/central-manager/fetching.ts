@@ -42,7 +42,7 @@ type Attempts = Pick<CentralManager, 'get' | 'whenSaved'> & {
 /** Results that are being brought home from workers; repeated requests share one transfer. */
 export class Fetching {
   readonly #centralManager: Attempts;
-  readonly #workers: Pick<CentralManagerWorkers, 'whenBack' | 'send'>;
+  readonly #workers: Pick<CentralManagerWorkers, 'whenBack' | 'send' | 'staging'>;
   readonly #coming = new Map<AttemptKey, Coming>();
   /** How often an attempt's worker delivered something other than it announced. */
   readonly #lies = new Map<AttemptKey, number>();
@@ -50,7 +50,7 @@ export class Fetching {
   /** MAX_CONCURRENT_DOWNLOADS. */
   readonly #turns = new Turns(() => this.#centralManager.sharing.rules.downloads);
 
-  constructor(centralManager: Attempts, workers: Pick<CentralManagerWorkers, 'whenBack' | 'send'>) {
+  constructor(centralManager: Attempts, workers: Pick<CentralManagerWorkers, 'whenBack' | 'send' | 'staging'>) {
     this.#centralManager = centralManager;
     this.#workers = workers;
   }
@@ -106,8 +106,9 @@ export class Fetching {
     const { deadWorkers } = this.#centralManager;
     const patience = deadWorkers.isOrphan(attempt) ? 0 : RETURN_MS;
     const worker = await this.#workers.whenBack(attempt.worker, patience);
+    const connect = this.#workers.staging(attempt.worker, attempt.key);
     const outcome = await this.#turns
-      .run(() => bringHome({ attempt, request, worker, wanted }))
+      .run(() => bringHome({ attempt, request, worker, wanted, connect }))
       .catch((thrown: unknown) => this.#belied(attempt, thrown));
     if (outcome.ok) this.#lies.delete(attempt.key);
     if (outcome.ok || outcome.refusal.kind !== 'later' || !deadWorkers.isOrphan(attempt)) return outcome;

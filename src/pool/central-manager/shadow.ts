@@ -1,21 +1,21 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { chmod, mkdir, open, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../../errors.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput, Refusal } from '../../site/contract.ts';
 import { askedFor } from '../../staging/asked-for.ts';
 import { keepFloor } from '../../staging/disk-floor.ts';
 import { makeParents, partOf, within } from '../../staging/place.ts';
 import { SmallSaver } from '../../staging/save-small.ts';
+import { sha256Of } from '../../staging/sha256.ts';
 import { STREAM_FILES } from '../../staging/streams.ts';
 import type { Asking } from '../wire/asking.ts';
+import { Arriving } from './arriving.ts';
 import type { Attempt } from './attempts.ts';
-import { EarlyFlush } from '../../util/early-flush.ts';
 import { isFull } from '../host/full-disk.ts';
 import { pieces } from '../wire/pieces.ts';
 import { blobOf } from '../wire/run-blobs.ts';
+import { type StagingLink, WORTH_A_LINK } from '../wire/staging-link.ts';
 import type { WireAnswer, WireAsk, OutputFile, RunSpec } from '../wire/wire.ts';
 
 /** Files up to this size, in bytes, arrive in one piece: if they were listed early, they are not verified by a digest. */
@@ -45,13 +45,20 @@ export async function inputPiece(spec: RunSpec, ask: Extract<WireAsk, { what: 'b
 }
 
 /** The source and destination of an attempt's results. */
-interface ResultTransfer {
+interface WantedResults {
   readonly attempt: Attempt;
   readonly request: FetchRequest;
   /** Asks its worker; `undefined` while the worker is away. */
   readonly worker: Asking | undefined;
   /** Whether someone still wants the results. */
   readonly wanted: () => boolean;
+  /** Has a worker that makes such connections connect for its large files; `undefined` if it cannot. */
+  readonly connect?: (() => Promise<StagingLink | undefined>) | undefined;
+}
+
+interface ResultTransfer extends WantedResults {
+  /** The connection for its large files, if there is one. */
+  readonly link: () => Promise<StagingLink | undefined>;
 }
 
 /**
@@ -59,7 +66,16 @@ interface ResultTransfer {
  * with 'disk-full' or 'output-unwritable' if they cannot be written here, and with 'protocol-error' if the worker
  * delivers something other than it announced.
  */
-export async function bringHome(resultTransfer: ResultTransfer): Promise<FetchOutcome> {
+export async function bringHome(wanted: WantedResults): Promise<FetchOutcome> {
+  let link: Promise<StagingLink | undefined> | undefined;
+  try {
+    return await bring({ ...wanted, link: () => (link ??= wanted.connect?.() ?? Promise.resolve(undefined)) });
+  } finally {
+    (await link)?.end();
+  }
+}
+
+async function bring(resultTransfer: ResultTransfer): Promise<FetchOutcome> {
   const { request } = resultTransfer;
   const files: FetchedFile[] = [];
   let listed: Listed = { files: [], missing: [], odd: [] };
@@ -139,8 +155,17 @@ async function offered(
     key: attempt.key,
     outputs,
     ...(patterns && { patterns }),
-    digests: true,
+    // A large file's is told behind its bytes, so that it is read once.
+    digests: resultTransfer.connect ? 'small' : true,
   });
+}
+
+/** The SHA-256 (hex) of a large file whose bytes did not come, or not all, by a connection of their own. */
+async function digestThere(resultTransfer: ResultTransfer, file: Listed['files'][number]): Promise<string | undefined> {
+  const { key } = resultTransfer.attempt;
+  const { files } = await needed(resultTransfer).ask({ what: 'files', key, outputs: [file.offered], digests: true });
+  const found = files?.find(({ name }) => name === file.offered);
+  return found?.bytes === file.bytes ? found.sha256 : 'another';
 }
 
 async function bringStream(resultTransfer: ResultTransfer, stream: 'stdout' | 'stderr'): Promise<FetchedFile> {
@@ -203,7 +228,9 @@ async function bringLarge(resultTransfer: ResultTransfer, file: Listed['files'][
   const source = `work/${file.offered}`;
   const from = await sizeOf(part);
   const came = await pull(resultTransfer, { source, path: part, from, bytes: file.bytes });
-  if (file.sha256 !== undefined && (came ?? (await digestOf(part))) !== file.sha256) {
+  const isLate = resultTransfer.connect !== undefined && file.bytes >= WORTH_A_LINK;
+  const said = file.sha256 ?? came.there ?? (isLate ? await digestThere(resultTransfer, file) : undefined);
+  if (said !== undefined && (came.here ?? (await sha256Of(part))) !== said) {
     await rm(part, { force: true });
     throw lie(resultTransfer.attempt, `sent a different '${file.name}' than it announced`);
   }
@@ -231,38 +258,66 @@ interface Pulled {
   readonly bytes: number;
 }
 
-/** Returns the SHA-256 (hex) of what came, unless it goes on where an earlier attempt stopped. */
-async function pull(
-  resultTransfer: ResultTransfer,
-  { source, path, from, bytes: all }: Pulled,
-): Promise<string | undefined> {
+/** The SHA-256 (hex) of what came, if it came whole: as it was written here, and as its worker read it. */
+interface Digests {
+  readonly here: string | undefined;
+  readonly there: string | undefined;
+}
+
+async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes: all }: Pulled): Promise<Digests> {
   const { attempt } = resultTransfer;
   const begin = from > all ? 0 : from;
-  const hash = begin === 0 ? createHash('sha256') : undefined;
+  let there: string | undefined;
   const file = await open(path, begin > 0 ? 'r+' : 'w', 0o600);
+  const arriving = new Arriving(file, begin);
   try {
-    const flush = new EarlyFlush(file);
-    let offset = begin;
     let unchecked = CHECK_BYTES;
-    for await (const bytes of pieces((at, most) => read(resultTransfer, source, at, most), begin, all)) {
+    for await (const bytes of coming(resultTransfer, source, begin, all, (digest) => (there = digest))) {
       unchecked += bytes.length;
       if (unchecked > CHECK_BYTES) {
-        await keepFloor(dirname(path), Math.min(CHECK_BYTES, all - offset));
+        await keepFloor(dirname(path), Math.min(CHECK_BYTES, all - arriving.end));
         unchecked = 0;
       }
-      if (offset + bytes.length > all) throw lie(attempt, `sent more of ${source} than it announced`);
-      hash?.update(bytes);
-      for (let done = 0; done < bytes.length; )
-        done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
-      flush.wrote(bytes.length);
-      offset += bytes.length;
+      if (arriving.end + bytes.length > all) throw lie(attempt, `sent more of ${source} than it announced`);
+      await arriving.add(bytes);
     }
-    if (offset < all) throw lie(attempt, `sent less of ${source} than it announced`);
-    await file.truncate(offset);
+    await arriving.flush();
+    if (arriving.end < all) throw lie(attempt, `sent less of ${source} than it announced`);
+    await file.truncate(arriving.end);
   } finally {
+    await arriving.settled();
     await file.close();
   }
-  return hash?.digest('hex');
+  return { here: arriving.digest(), there };
+}
+
+/** The bytes of a result: of a large one by a connection of their own, and if that is cut, the rest by its worker's other. */
+async function* coming(
+  resultTransfer: ResultTransfer,
+  source: string,
+  begin: number,
+  all: number,
+  onDigest: (digest: string | undefined) => void,
+): AsyncGenerator<Buffer> {
+  let at = begin;
+  const link = all - begin >= WORTH_A_LINK ? await resultTransfer.link() : undefined;
+  if (link) {
+    const by = link.ask({ what: 'result', path: source, from: begin, to: all });
+    try {
+      for (;;) {
+        const next = await by.next();
+        if (next.done === true) return onDigest(begin === 0 ? next.value : undefined);
+        at += next.value.length;
+        yield next.value;
+        if (!resultTransfer.wanted()) break;
+      }
+    } catch {
+      // The rest comes by the other.
+    } finally {
+      await by.return(undefined);
+    }
+  }
+  yield* pieces((offset, most) => read(resultTransfer, source, offset, most), at, all);
 }
 
 function lie({ host }: Attempt, what: string): GryphusError {
@@ -275,10 +330,4 @@ async function sizeOf(path: string): Promise<number> {
 
 function sha256(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-async function digestOf(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
-  return hash.digest('hex');
 }

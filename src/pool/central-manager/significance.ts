@@ -51,6 +51,11 @@ export class Significance {
     this.#add('job', target);
   }
 
+  /** Whether an attribute, in lower case, of this side can affect a match, by what was learnt. */
+  has(side: 'job' | 'machine', name: string): boolean {
+    return this.#names[side].has(name);
+  }
+
   /** Equal for ads of the same kind. */
   signature(side: 'job' | 'machine', all: Folded): string {
     let text = '';

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
 import { type HomeAnswer, type HomeRequest, WORKERS_OWN } from '../../site/chirp.ts';
+import type { AttemptKey } from '../../job/ids.ts';
 import { inAd, quoted, readString } from '../../job/values.ts';
 import { oneLine } from '../../util/plain-text.ts';
 import { Asking } from '../wire/asking.ts';
@@ -13,6 +14,9 @@ import type { CentralManagerShells } from './central-manager-shells.ts';
 import { Channel } from '../wire/frames.ts';
 import type { Proxies } from '../host/proxies.ts';
 import { inputPiece } from './shadow.ts';
+import type { StagingLinks } from './staging-links.ts';
+import { blobOf } from '../wire/run-blobs.ts';
+import { HAS_STAGING_LINKS, type StagingLink, WORTH_A_LINK } from '../wire/staging-link.ts';
 import type { IssuedToken } from '../wire/tokens.ts';
 import {
   type FromCentralManager,
@@ -45,6 +49,7 @@ export interface CentralManagerWorkersOptions {
   /** The complete spec of an attempt. */
   readonly specOf: (key: string) => RunSpec | undefined;
   readonly proxies: Pick<Proxies, 'sign'>;
+  readonly staging: Pick<StagingLinks, 'open' | 'inputs'>;
   readonly lease: number;
   /** Bytes of a followed stream, from the worker that the attempt was granted to. */
   readonly onChunk: (attempt: Attempt, stream: 'stdout' | 'stderr', offset: number, bytes: Buffer) => void;
@@ -130,6 +135,19 @@ export class CentralManagerWorkers {
   /** Asks a worker; `undefined` while it is away. */
   askingOf(instance: string | undefined): Asking | undefined {
     return instance === undefined ? undefined : this.#connected.get(instance)?.asking;
+  }
+
+  /** What has a worker connect for an attempt's large results; `undefined` if it makes no such connections. */
+  staging(instance: string | undefined, key: AttemptKey): (() => Promise<StagingLink | undefined>) | undefined {
+    if (instance === undefined || !this.#makesLinks(instance)) return undefined;
+    return async () => {
+      const asking = this.askingOf(instance);
+      return asking && this.#options.staging.open(instance, asking, key, 'results').catch(() => undefined);
+    };
+  }
+
+  #makesLinks(instance: string): boolean {
+    return this.#options.centralManager.collector.get(instance)?.texts[HAS_STAGING_LINKS] === 'true';
   }
 
   /**
@@ -258,10 +276,15 @@ export class CentralManagerWorkers {
     channel: Channel<FromWorker, FromCentralManager>,
     ask: Extract<FromWorker, { t: 'ask'; what: 'blob' }>,
   ): Promise<void> {
-    const { centralManager, specOf } = this.#options;
+    const { centralManager, specOf, staging } = this.#options;
+    const granted = () => (centralManager.get(ask.key)?.worker === instance ? specOf(ask.key) : undefined);
     try {
-      const spec = centralManager.get(ask.key)?.worker === instance ? specOf(ask.key) : undefined;
+      const spec = granted();
       if (!spec) throw new Error(`${ask.key} was not granted to this worker`);
+      const asking = this.askingOf(instance);
+      const isLarge = (blobOf(spec, ask.sha256)?.bytes ?? 0) >= WORTH_A_LINK;
+      // The answer to its first question tells it whether there is a connection.
+      if (isLarge && asking && this.#makesLinks(instance)) await staging.inputs(instance, asking, ask.key, granted);
       channel.send({ t: 'answer', id: ask.id, ok: true }, await inputPiece(spec, ask));
     } catch (thrown) {
       channel.send({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });

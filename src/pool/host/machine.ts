@@ -3,6 +3,7 @@ import { arch, availableParallelism, freemem, hostname, loadavg, release, totalm
 import type { AttrTexts } from '../../job/attrs.ts';
 import { quoted } from '../../job/values.ts';
 import { URL_SCHEMES } from '../../staging/url/schemes.ts';
+import { HAS_STAGING_LINKS } from '../wire/staging-link.ts';
 import type { Size } from '../wire/wire.ts';
 
 /** The resources that a worker may use; default: all of the machine's. */
@@ -123,6 +124,8 @@ export function machineAd(name: string, size: Size, more: AttrTexts): AttrTexts 
     HasDirectResults: 'true',
     // So do its inputs come.
     HasDirectInputs: 'true',
+    // Large files come and go by a connection of their own.
+    [HAS_STAGING_LINKS]: 'true',
     HasReconnect: 'true',
     START: 'true',
     Rank: '0.0',

@@ -14,7 +14,11 @@ export function adFrom(texts: AttrTexts): ClassAd {
   return ad;
 }
 
+/** Of which each is another: they would soon put all expressions out. */
+const NUMBER = /^(0|[1-9]\d{0,14})(\.\d{1,15})?$/;
+
 function parsed(text: string): Expr {
+  if (NUMBER.test(text)) return literal(text.includes('.') ? new Real(Number(text)) : Number(text));
   const known = PARSED.get(text);
   if (known) return known;
   let expr: Expr;

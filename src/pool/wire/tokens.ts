@@ -33,24 +33,25 @@ const BOUND = '.worker';
  * line.
  */
 export class Tokens {
-  readonly #dir: string;
+  /** Where they are; it need not exist. */
+  readonly dir: string;
 
   constructor(poolDir: string) {
-    this.#dir = join(poolDir, 'tokens');
+    this.dir = join(poolDir, 'tokens');
   }
 
   /** Creates a token, which is on disk before it is returned. */
   issue(about: Omit<IssuedToken, keyof Token>): IssuedToken {
     const token = { ...newToken(), ...about };
-    mkdirSync(this.#dir, { recursive: true, mode: 0o700 });
-    writeWhole(join(this.#dir, token.id), JSON.stringify(token));
+    mkdirSync(this.dir, { recursive: true, mode: 0o700 });
+    writeWhole(join(this.dir, token.id), JSON.stringify(token));
     return token;
   }
 
   /** `undefined` if there is no such token or it has expired. `now`: Unix seconds. */
   find(id: string, now: number): IssuedToken | undefined {
     if (!ID.test(id)) return undefined;
-    const path = join(this.#dir, id);
+    const path = join(this.dir, id);
     if (!existsSync(path)) return undefined;
     const token = ISSUED.parse(JSON.parse(readFileSync(path, 'utf8')));
     return token.expires !== undefined && token.expires <= now ? undefined : token;
@@ -62,7 +63,7 @@ export class Tokens {
    */
   bind({ id, local }: IssuedToken, instance: string): boolean {
     if (local) return true;
-    const path = join(this.#dir, `${id}${BOUND}`);
+    const path = join(this.dir, `${id}${BOUND}`);
     if (!existsSync(path)) writeWhole(path, instance);
     return readFileSync(path, 'utf8') === instance;
   }
@@ -84,16 +85,16 @@ export class Tokens {
   extend(id: string, expires: number, now: number): boolean {
     const known = this.find(id, now);
     if (!known) return false;
-    writeWhole(join(this.#dir, id), JSON.stringify({ ...known, expires }));
+    writeWhole(join(this.dir, id), JSON.stringify({ ...known, expires }));
     return true;
   }
 
   /** From now on the token admits nobody. */
   revoke(id: string): void {
-    if (ID.test(id)) for (const name of [id, `${id}${BOUND}`]) rmSync(join(this.#dir, name), { force: true });
+    if (ID.test(id)) for (const name of [id, `${id}${BOUND}`]) rmSync(join(this.dir, name), { force: true });
   }
 
   all(): readonly string[] {
-    return existsSync(this.#dir) ? readdirSync(this.#dir).filter((name) => ID.test(name)) : [];
+    return existsSync(this.dir) ? readdirSync(this.dir).filter((name) => ID.test(name)) : [];
   }
 }

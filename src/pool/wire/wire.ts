@@ -133,9 +133,15 @@ const ask = z.discriminatedUnion('what', [
   question('blob', { key, sha256: text, offset: count, bytes: count }),
   /**
    * An ended attempt's results (`new`: files that were not there at the start; `patterns`: those that match, if there are
-   * any, of a worker with HasStreamResults).
+   * any, of a worker with HasStreamResults; `digests`: SHA-256 of each, or of those that are not worth a connection of their own, of
+   * a worker with HAS_STAGING_LINKS).
    */
-  question('files', { key, outputs: z.union([z.literal('new'), texts]), patterns: maybe(texts), digests: flag }),
+  question('files', {
+    key,
+    outputs: z.union([z.literal('new'), texts]),
+    patterns: maybe(texts),
+    digests: z.union([flag, z.literal('small')]),
+  }),
   /** Bytes of `stdout`, `stderr` or `work/NAME`. */
   question('read', { key, path: text, offset: count, bytes: count }),
   /**
@@ -143,6 +149,16 @@ const ask = z.discriminatedUnion('what', [
    * ends. Only of a worker with HasDirectResults.
    */
   question('direct', { key, to: maybe(directHome) }),
+  /**
+   * Connects for the bytes of an attempt's large files (`StagingLink`): answered when it has connected. Only of a worker with
+   * HAS_STAGING_LINKS.
+   */
+  question('staging', {
+    key,
+    for: z.enum(['inputs', 'results']),
+    name: text.max(64),
+    secret: z.string().regex(/^[0-9a-f]{64}$/),
+  }),
   /** The usage of running attempts. */
   question('usage', { keys }),
   /** Asks for a proxy, from worker to central manager: the answer (PEM) to a certificate request. */

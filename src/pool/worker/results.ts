@@ -13,10 +13,10 @@ import {
 } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { OddOutput } from '../../site/contract.ts';
 import { RESERVED } from '../../staging/asked-for.ts';
+import { sha256OfOpen } from '../../staging/sha256.ts';
 import { nameBytes, nameText } from '../../util/byte-name.ts';
 import { chosenMode } from '../../util/file-mode.ts';
 import type { AttemptPlace } from './attempt-place.ts';
@@ -137,9 +137,18 @@ const SMALL = 64 << 10;
 /** Files between two turns of other work of this process. */
 const TURN = 100;
 
-export async function withDigests(dir: ResultsPlace, files: readonly OutputFile[]): Promise<OutputFile[]> {
+/** Those of more bytes than `most` get none. */
+export async function withDigests(
+  dir: ResultsPlace,
+  files: readonly OutputFile[],
+  most = Number.POSITIVE_INFINITY,
+): Promise<OutputFile[]> {
   const all: OutputFile[] = [];
   for (const [i, file] of files.entries()) {
+    if (file.bytes > most) {
+      all.push(file);
+      continue;
+    }
     const path = placeOf(dir.work, file.name);
     const sha256 = file.bytes <= SMALL ? digestNow(dir, path, file.bytes) : await digestOf(dir, path);
     all.push({ ...file, sha256 });
@@ -149,10 +158,12 @@ export async function withDigests(dir: ResultsPlace, files: readonly OutputFile[
 }
 
 async function digestOf(dir: ResultsPlace, path: Path): Promise<string> {
-  const hash = createHash('sha256');
   const opened = await openResult(dir, path);
-  await pipeline(opened.createReadStream({ highWaterMark: 1 << 20 }), hash);
-  return hash.digest('hex');
+  try {
+    return await sha256OfOpen(opened);
+  } finally {
+    await opened.close();
+  }
 }
 
 /** Of what a file now has up to `bytes`; one that has grown will not be what was announced. */
@@ -174,11 +185,7 @@ function digestNow(dir: ResultsPlace, path: Path, bytes: number): string {
  * file.
  */
 export async function readPiece(dir: ResultsPlace, path: string, offset: number, bytes: number): Promise<Buffer> {
-  const name = path.startsWith('work/')
-    ? inside(dir.work, path.slice(5))
-    : STREAMS.has(path) && dir.stream(path as 'stdout' | 'stderr');
-  if (!name) throw new Error(`${path} is not a result.`);
-  const file = await (STREAMS.has(path) ? open(name, 'r') : openResult(dir, name));
+  const file = await openForReading(dir, path);
   try {
     const buffer = Buffer.allocUnsafe(Math.min(bytes, 4 << 20));
     let got = 0;
@@ -191,6 +198,15 @@ export async function readPiece(dir: ResultsPlace, path: string, offset: number,
   } finally {
     await file.close();
   }
+}
+
+/** Opens `stdout`, `stderr` or `work/NAME`. Rejects if there is no such file. */
+export function openForReading(dir: ResultsPlace, path: string): Promise<FileHandle> {
+  const name = path.startsWith('work/')
+    ? inside(dir.work, path.slice(5))
+    : STREAMS.has(path) && dir.stream(path as 'stdout' | 'stderr');
+  if (!name) return Promise.reject(new Error(`${path} is not a result.`));
+  return STREAMS.has(path) ? open(name, 'r') : openResult(dir, name);
 }
 
 const STREAMS: ReadonlySet<string> = new Set(['stdout', 'stderr']);

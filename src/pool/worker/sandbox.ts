@@ -4,7 +4,6 @@ import {
   closeSync,
   constants,
   copyFileSync,
-  createReadStream,
   existsSync,
   mkdirSync,
   openSync,
@@ -21,9 +20,9 @@ import {
 } from 'node:fs';
 import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { GryphusError } from '../../errors.ts';
 import type { Blob, SiteFile } from '../../site/contract.ts';
+import { sha256Of } from '../../staging/sha256.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
 import { isFull } from '../host/full-disk.ts';
@@ -35,6 +34,9 @@ import type { RunSpec } from '../wire/wire.ts';
 
 /** Fetches bytes of a blob from the central manager; fewer than requested at its end. */
 export type Pull = (blob: Blob, offset: number, bytes: number) => Promise<Buffer>;
+
+/** The bytes of a blob from an offset on by a connection of their own; `undefined` if there is none now. */
+export type Stream = (from: number) => AsyncIterable<Buffer> | undefined;
 
 /** How many files are pulled at once: each takes a round trip, or an open file. */
 const AT_ONCE = 64;
@@ -92,14 +94,12 @@ export class BlobCache {
       await copyFile(blob.path, part, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
         throw uncopied(blob, part, cause);
       });
-      const hash = createHash('sha256');
-      await pipeline(createReadStream(part, { highWaterMark: BLOCK }), hash);
-      return this.#keep(blob, part, hash.digest('hex'));
+      return this.#keep(blob, part, await sha256Of(part));
     });
   }
 
-  pull(blob: Blob, pull: Pull): Promise<string> {
-    return this.#once(blob, () => this.#turns.run(() => this.#pull(blob, pull)));
+  pull(blob: Blob, pull: Pull, stream?: Stream): Promise<string> {
+    return this.#once(blob, () => this.#turns.run(() => this.#pull(blob, pull, stream)));
   }
 
   #once(blob: Blob, bring: () => Promise<string>): Promise<string> {
@@ -111,7 +111,7 @@ export class BlobCache {
     return coming;
   }
 
-  async #pull(blob: Blob, pull: Pull): Promise<string> {
+  async #pull(blob: Blob, pull: Pull, stream?: Stream): Promise<string> {
     const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
     const hash = createHash('sha256');
     if (blob.bytes <= PIECE) {
@@ -121,7 +121,7 @@ export class BlobCache {
     }
     const fd = openSync(part, 'w', 0o600);
     try {
-      for await (const bytes of pieces((offset, most) => pull(blob, offset, most), 0, blob.bytes)) {
+      for await (const bytes of pulled(blob, pull, stream)) {
         hash.update(bytes);
         for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
       }
@@ -178,6 +178,22 @@ export class BlobCache {
 
 function isInterrupted(thrown: unknown): boolean {
   return thrown instanceof GryphusError && thrown.code === 'interrupted';
+}
+
+/** After its first piece by a connection of its own, if there is one then; what does not come by that, by the other. */
+async function* pulled(blob: Blob, pull: Pull, stream?: Stream): AsyncGenerator<Buffer> {
+  const first = await pull(blob, 0, PIECE);
+  yield first;
+  let at = first.length;
+  try {
+    for await (const bytes of stream?.(at) ?? []) {
+      at += bytes.length;
+      yield bytes;
+    }
+  } catch {
+    // It was cut.
+  }
+  yield* pieces((offset, most) => pull(blob, offset, most), at, blob.bytes);
 }
 
 function uncopied(blob: Blob, part: string, cause: unknown): unknown {

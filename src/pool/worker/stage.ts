@@ -12,6 +12,7 @@ import type { RemoteStarts } from './launchers/remote-starts.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
 import type { Run } from './run.ts';
 import { type BlobCache, foreignNames, furnish, LARGE, type Pull, placeLarge } from './sandbox.ts';
+import type { WorkerStagingLinks } from './staging-links.ts';
 import { TaskRunnerSlot } from './task-runner-slot.ts';
 import type { Blob } from '../../site/contract.ts';
 import { lateInputs } from '../wire/direct-wire.ts';
@@ -25,6 +26,8 @@ export interface Means {
   readonly pull: (key: AttemptKey) => Pull;
   /** From where inputs of a partner's job come that are not at our gateway. */
   readonly partnerInputs?: Pick<PartnerInputs, 'open'> | undefined;
+  /** The connections for large inputs. */
+  readonly staging?: Pick<WorkerStagingLinks, 'input' | 'endInputs'> | undefined;
   /** Through which jobs send requests to their home. */
   readonly chirp?: ChirpProxies | undefined;
   /** Through which nodes of parallel jobs start commands at others. */
@@ -48,7 +51,7 @@ export function stage(run: Run, cache: BlobCache, means: Means): Promise<unknown
 function bring(
   run: Run,
   cache: BlobCache,
-  { sharesHome, pull, proxyOf, chirp, remote, partnerInputs }: Means,
+  { sharesHome, pull, staging, proxyOf, chirp, remote, partnerInputs }: Means,
 ): Promise<unknown> | undefined {
   const { dir, record } = run;
   const { spec } = record;
@@ -56,7 +59,7 @@ function bring(
   const blobs = spec.shared ? [] : blobsOf(spec);
   const coming: Promise<unknown>[] = [];
   const fromHere = (blob: Blob) => {
-    if (!sharesHome) return cache.pull(blob, pull(run.key));
+    if (!sharesHome) return cache.pull(blob, pull(run.key), (from) => staging?.input(run.key, blob, from));
     if (blob.bytes > LARGE) return cache.copyLarge(blob);
     cache.copy(blob);
     return undefined;
@@ -80,7 +83,10 @@ function bring(
   if (spec.ioProxy && chirp) coming.push(chirp.listen());
   if (isNode(run) && remote) coming.push(remote.listen());
   if (coming.length === 0 && blobs.every(({ bytes }) => bytes <= LARGE)) return undefined;
-  return Promise.all(coming).then(() => (run.aborted ? undefined : placeLarge(dir, spec, cache)));
+  return Promise.all(coming).then(() => {
+    staging?.endInputs(run.key);
+    return run.aborted ? undefined : placeLarge(dir, spec, cache);
+  });
 }
 
 const NONE: ReadonlySet<string> = new Set();

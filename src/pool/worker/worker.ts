@@ -31,6 +31,7 @@ import { PartnerInputs } from './partner-inputs.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
 import { readPiece, matchingFiles, namedFiles, newFiles, withDigests } from './results.ts';
 import { SlotAccounts } from './slot-accounts.ts';
+import { WorkerStagingLinks } from './staging-links.ts';
 import { Shells } from './shells.ts';
 import { directDialling } from './remote-io/direct-way.ts';
 import { killAll } from './stopping.ts';
@@ -41,6 +42,7 @@ import type { StartdOptions } from './startd-options.ts';
 import { usageOf } from './usage.ts';
 import type { WireAsk, FromWorker } from '../wire/wire.ts';
 import type { Scripts } from './worker-claims.ts';
+import { WORTH_A_LINK } from '../wire/staging-link.ts';
 import type { WorkerConfig } from '../wire/worker-config.ts';
 import { WorkerMachine } from './worker-machine.ts';
 import { ownUser } from '../../util/own-user.ts';
@@ -139,6 +141,7 @@ export async function runWorker(
     const pull: StartdOptions['pull'] = (key) => async (blob, offset, bytes) =>
       (await link.asking.ask({ what: 'blob', key, sha256: blob.sha256, offset, bytes })).bytes;
     const partnerDial = new PartnerDial();
+    const staging = new WorkerStagingLinks(config, (key) => startd.find(key));
     const startd = new Startd({
       dir,
       accounts,
@@ -155,6 +158,7 @@ export async function runWorker(
       remote,
       pull,
       partnerInputs: new PartnerInputs({ ask: askHome, dial: partnerDial, pull }),
+      staging,
       proxyOf: config.proxies === undefined ? (name, key) => proxies.of(name, key) : (name) => here.path(name),
       say,
       log: options.log,
@@ -171,7 +175,7 @@ export async function runWorker(
       ad: () => ({ ...machine.ad, ...containers.ad(), ...accounts.ad(), ...changes() }),
       held: () => startd.held(),
       take: (message, bytes) => {
-        if (message.t === 'ask') void answer(startd, direct, message, say);
+        if (message.t === 'ask') void answer(startd, { direct, staging }, message, say);
         else if (message.t === 'shell-out' || message.t === 'shell-over') remote?.hear(message, bytes);
         else if ('shell' in message) shells.take(message, bytes);
         else {
@@ -259,6 +263,7 @@ export async function runWorker(
       for (const signal of ASKS) process.off(signal, stop);
       shells.close();
       direct.close();
+      staging.close();
       owner.close();
       startd.close();
       containers.close();
@@ -314,7 +319,7 @@ function dial({ socket, token, secret, ways = [], waysFile }: WorkerConfig): Pro
 
 async function answer(
   startd: Startd,
-  direct: WorkerDirectResults,
+  links: { readonly direct: WorkerDirectResults; readonly staging: WorkerStagingLinks },
   ask: WireAsk,
   say: (message: FromWorker, bytes?: Uint8Array) => void,
 ): Promise<void> {
@@ -325,9 +330,10 @@ async function answer(
   const run = startd.find(ask.key);
   const dir = run?.dir;
   try {
-    if (ask.what === 'direct') {
-      if (ask.to) await direct.open(ask.key, ask.to);
-      else direct.end(ask.key, 'the agreement is over');
+    if (ask.what === 'direct' || ask.what === 'staging') {
+      if (ask.what === 'staging') await links.staging.open(ask);
+      else if (ask.to) await links.direct.open(ask.key, ask.to);
+      else links.direct.end(ask.key, 'the agreement is over');
       return say({ t: 'answer', id: ask.id, ok: true });
     }
     if (!dir) {
@@ -340,7 +346,9 @@ async function answer(
     const { files, ...others } =
       ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
     files.push(...matchingFiles(dir, ask.patterns, files));
-    say({ t: 'answer', id: ask.id, ok: true, files: ask.digests ? await withDigests(dir, files) : files, ...others });
+    const most = ask.digests === 'small' ? WORTH_A_LINK - 1 : undefined;
+    const listed = ask.digests === false ? files : await withDigests(dir, files, most);
+    say({ t: 'answer', id: ask.id, ok: true, files: listed, ...others });
   } catch (thrown) {
     say({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
   }
