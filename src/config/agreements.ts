@@ -15,6 +15,9 @@ import { parseToml, readSource } from './toml.ts';
 export const STRANGER_WAYS = ['auto', 'nobody', 'slot', 'subuid'] as const;
 export type StrangerWay = (typeof STRANGER_WAYS)[number];
 
+/** The most pools that a job is passed on through, beyond the first that borrows it. */
+export const MOST_FURTHER = 3;
+
 /** Every key of `flock/<name>.toml`: what two owners of pools agreed on. Once read, times are in seconds. */
 export const AGREEMENT_KEYS = {
   url: entry(
@@ -56,6 +59,17 @@ export const AGREEMENT_KEYS = {
     'As whom their jobs run: `slot` accounts or `nobody` (a worker of root), `subuid` (a subordinate user id, by newuidmap).',
   ),
   network: entry(flag, false, 'Their jobs may use our network.'),
+  hops: entry(
+    integer(0, MOST_FURTHER),
+    0,
+    'Through how many further pools our jobs may be passed on from there; 0: they run in that pool or not at all.',
+  ),
+  forward: entry(
+    texts,
+    [],
+    'Other partners of ours, by their names here, to whom we pass on jobs of theirs, on machines that we may borrow.',
+  ),
+  forwarded: entry(flag, false, 'Jobs that they pass on for other pools may run here, as theirs may.'),
   max_input: entry(size, '1G', 'The most that the inputs of one job of theirs may take here.'),
   max_result: entry(
     size,
@@ -136,6 +150,12 @@ async function agreementOf(paths: Pick<Paths, 'configDir'>, name: string, source
       {
         suggestions: ['Write via = "user@host", or a Host of ~/.ssh/config.'],
       },
+    );
+  if (values.forward.includes(name))
+    throw new GryphusError(
+      'bad-config',
+      `${source.file}, line ${lineOf(source.text, 'forward') ?? '?'}: jobs of ${name} are not passed on to ${name}.`,
+      { suggestions: ['Name other partners, from whom we borrow.'] },
     );
   return { ...values, name, keyFile: keyPath(paths, name, key) };
 }

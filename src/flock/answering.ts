@@ -1,4 +1,4 @@
-import { asError } from '../errors.ts';
+import { asError, GryphusError } from '../errors.ts';
 import type { Borrower } from './borrower.ts';
 import type { DirectInputs } from './direct-inputs.ts';
 import type { DirectLending } from './direct-lending.ts';
@@ -6,6 +6,7 @@ import type { FlockMessage } from './flock-wire.ts';
 import type { Lender } from './lender.ts';
 import type { LentFiles } from './lent-files.ts';
 import type { PartnerState } from './partner.ts';
+import { PASSES_ON } from './paths.ts';
 
 type Ask = Extract<FlockMessage, { t: 'ask' }>;
 
@@ -48,6 +49,8 @@ async function answer({ borrower, lender, files, ways }: Answerers, state: Partn
     const found = await files.files(name, key, ask.outputs);
     link.send({ t: 'answer', id, ok: true, files: [...found.files], missing: [...found.missing], odd: [...found.odd] });
   } catch (thrown) {
-    link.send({ t: 'answer', id, ok: false, message: asError(thrown).message.slice(0, 500) });
+    const isInVain = thrown instanceof GryphusError && thrown.code === 'site-refused' && link.version >= PASSES_ON;
+    const message = asError(thrown).message.slice(0, 500);
+    link.send({ t: 'answer', id, ok: false, message, ...(isInVain ? { refused: true } : {}) });
   }
 }

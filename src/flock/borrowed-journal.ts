@@ -5,6 +5,7 @@ import { runSpec, size } from '../pool/wire/wire.ts';
 import type { Ending } from '../site/contract.ts';
 import { ending } from '../site/shapes.ts';
 import { amount, count, maybe, type Read, text } from '../util/schema.ts';
+import { hops } from './flock-wire.ts';
 
 /** A job of ours as a partner gets it. */
 export const borrowedJob = z.strictObject({
@@ -18,6 +19,10 @@ export const borrowedJob = z.strictObject({
   size,
   lease: amount,
   spec: runSpec,
+  /** Of a job of another pool that we pass on: the pools before us, its home first. */
+  path: maybe(hops),
+  /** The pools beyond the partner to which it is passed on from there. */
+  to: maybe(hops),
 });
 export type BorrowedJob = Read<typeof borrowedJob>;
 
@@ -49,7 +54,7 @@ export interface Borrowed {
   readonly job: BorrowedJob;
   /** When it was granted, by the monotonic clock in milliseconds, in this process. */
   grantedAt?: number;
-  /** When the partner was asked to take it, or last fetched a piece of an input, by that clock. */
+  /** When the partner was asked to take it, last fetched a piece of an input, or said that it passed it on, by that clock. */
   servedAt?: number;
   /** Bytes of inputs that it has fetched so far. */
   served?: number;
@@ -68,6 +73,11 @@ export interface Borrowed {
   committedAt?: number;
   /** The host as the partner names it. */
   host?: string;
+}
+
+/** Whether its program runs at the partner, or is suspended there. */
+export function isRunning({ startedAt, phase }: Borrowed): boolean {
+  return phase === 'committed' && startedAt !== undefined;
 }
 
 export interface RecoveredBorrowed {

@@ -1,13 +1,14 @@
 import type { AttemptKey } from '../job/ids.ts';
-import { readString } from '../job/values.ts';
 import { inputPiece } from '../pool/central-manager/shadow.ts';
 import type { FromCentralManager, FromWorker, HeldAttempt } from '../pool/wire/wire.ts';
 import type { Ending } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
-import type { Borrowed, BorrowedEntry, BorrowedJob, RecoveredBorrowed } from './borrowed-journal.ts';
-import { byPartner } from './borrowed-journal.ts';
+import { type Borrowed, type BorrowedEntry, byPartner, isRunning, type RecoveredBorrowed } from './borrowed-journal.ts';
 import type { FlockMessage, Of } from './flock-wire.ts';
-import { cannotGo, outgoingAd, outgoingSpec } from './outgoing.ts';
+import { isLate, surelyOver } from './late.ts';
+import { outgoingSpec } from './outgoing.ts';
+import { type Going, outgoingJob } from './outgoing-job.ts';
+import { sentence } from '../util/plain-text.ts';
 import { isStuck, START_MS } from './start-limit.ts';
 
 type Start = Extract<FromCentralManager, { t: 'start' }>;
@@ -32,8 +33,6 @@ export interface BorrowerPorts {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** After this time without contact beyond a job's lease, it has ended at the partner for sure. */
-const MARGIN_SECONDS = 60;
 /** The largest pieces of inputs that go out at once, in bytes. */
 const PIECE = 1 << 20;
 /** Streams are believed up to this size beyond what the end says, in bytes; it is checked where they are placed. */
@@ -70,11 +69,11 @@ export class Borrower {
     return this.#jobs.get(key);
   }
 
-  /** Cores that our jobs hold at a partner, or at all of them. */
+  /** Cores that are held at a partner, or by jobs of our own at all of them. */
   cores(partner?: string): number {
     let cores = 0;
     for (const { job, phase } of this.#jobs.values())
-      if (phase !== 'ended' && (partner === undefined || job.partner === partner)) cores += job.size.cpus;
+      if (phase !== 'ended' && (partner === undefined ? !job.path : job.partner === partner)) cores += job.size.cpus;
     return cores;
   }
 
@@ -86,7 +85,7 @@ export class Borrower {
   held(worker: string): HeldAttempt[] {
     return [...this.#jobs.values()].flatMap((one) => {
       if (one.job.worker !== worker) return [];
-      const is = one.phase === 'ended' ? 'ended' : this.#isRunning(one) ? 'running' : 'staging';
+      const is = one.phase === 'ended' ? 'ended' : isRunning(one) ? 'running' : 'staging';
       return [
         {
           key: one.job.key,
@@ -98,23 +97,15 @@ export class Borrower {
     });
   }
 
-  #isRunning({ startedAt, phase }: Borrowed): boolean {
-    return phase === 'committed' && startedAt !== undefined;
-  }
-
   /** A grant of the central manager to a partner's machines. `kind`: the ad of its kind. */
-  start(partner: string, worker: string, start: Start, kind: Start['ad'] = {}): void {
-    const { key, spec, size, lease } = start;
+  start(going: Going, start: Start, kind: Start['ad'] = {}): void {
+    const { key } = start;
     const known = this.#jobs.get(key);
     if (known) return this.#again(known);
-    const no = (message: string) => this.#ports.say(worker, { t: 'gone', key, why: 'claim', message });
-    if ('base' in spec) return no('tasks of a map are not sent to a partner');
-    const unfit = cannotGo(spec);
-    if (unfit !== undefined) return no(unfit);
-    const ad = outgoingAd(partner, kind, start.ad ?? {});
-    const user = readString({ get: (name) => ad[name] ?? undefined }, 'Owner') ?? '';
+    const { partner, worker } = going;
+    const job = outgoingJob(start, going, this.#round + 1, kind);
+    if (typeof job === 'string') return this.#ports.say(worker, { t: 'gone', key, why: 'claim', message: job });
     this.#round += 1;
-    const job: BorrowedJob = { key, partner, worker, round: this.#round, user, ad, size, lease, spec };
     crashPoint('flock.before-accept');
     this.#jobs.set(key, { job, phase: 'asked', grantedAt: this.#ports.clock() });
     this.#ports.journal.add({ r: 's', job });
@@ -127,10 +118,10 @@ export class Borrower {
   }
 
   #ask(one: Borrowed): boolean {
-    const { key, partner, round, user, ad, size, lease, spec } = one.job;
+    const { partner, worker: _worker, ...asked } = one.job;
     one.servedAt = this.#ports.clock();
     one.grantedAt ??= one.servedAt;
-    return this.#ports.tell(partner, { t: 'prepare', key, round, user, ad, size, lease, spec: outgoingSpec(spec) });
+    return this.#ports.tell(partner, { t: 'prepare', ...asked, spec: outgoingSpec(asked.spec) });
   }
 
   /** The central manager has sent a start again: it is told how far the job is. */
@@ -204,7 +195,9 @@ export class Borrower {
   /** A message of a partner about a job. What is not its job, or of another round, is ignored. */
   hear(
     partner: string,
-    message: Of<'prepared' | 'refused' | 'started' | 'suspended' | 'resumed' | 'ended' | 'gone' | 'unknown' | 'chunk'>,
+    message: Of<
+      'prepared' | 'refused' | 'onward' | 'started' | 'suspended' | 'resumed' | 'ended' | 'gone' | 'unknown' | 'chunk'
+    >,
     bytes: Buffer,
   ): void {
     const one = this.#jobs.get(message.key);
@@ -217,7 +210,11 @@ export class Borrower {
         return;
       case 'refused':
         this.#ports.refused(partner, message.clause, message.message);
-        if (one.phase === 'asked') this.#drop(one, `partner ${partner}: ${message.message}`, 'claim');
+        if (one.phase === 'asked')
+          this.#drop(one, `partner ${partner} (${sentence(message.clause)}): ${message.message}`, 'claim');
+        return;
+      case 'onward':
+        if (committed) one.servedAt = this.#ports.clock();
         return;
       case 'started':
         if (!committed || one.startedAt !== undefined) return;
@@ -227,7 +224,7 @@ export class Borrower {
         return;
       case 'suspended':
       case 'resumed':
-        if (!this.#isRunning(one)) return;
+        if (!isRunning(one)) return;
         one.suspended = message.t === 'suspended';
         this.#ports.say(worker, { t: message.t, key });
         return;
@@ -237,6 +234,7 @@ export class Borrower {
       case 'gone':
         if (committed && one.startedAt !== undefined)
           return this.#ports.fault(partner, `it says that ${key} never ran, which it had started`);
+        if (one.job.to && !one.cancelling) this.#ports.refused(partner, 'forward', message.message);
         return this.#drop(
           one,
           `partner ${partner}: ${message.message}`,
@@ -329,15 +327,15 @@ export class Borrower {
   tick(partner: string, silence: number): void {
     const now = this.#ports.clock();
     for (const one of this.#jobs.values()) {
-      const { job, phase, committedAt = now } = one;
+      const { job, phase } = one;
       if (job.partner !== partner || phase === 'ended') continue;
       if (phase === 'asked') {
         if (!isStuck(one, one.grantedAt ?? now, now)) continue;
         this.#ports.refused(partner, 'start', `it did not answer when it was asked to take ${job.key}`);
         this.#drop(one, `partner ${partner} did not answer`, 'claim');
-      } else if (silence > job.lease + MARGIN_SECONDS)
+      } else if (silence > surelyOver(job))
         this.#end(one, { how: lost(`partner ${partner} was not heard for the job's whole lease`) });
-      else if (one.startedAt === undefined && !one.cancelling && isStuck(one, committedAt, now)) {
+      else if (one.startedAt === undefined && !one.cancelling && isLate(one, now)) {
         one.cancelling = 'if-not-started';
         // While there was no link, it could not.
         if (now - (this.#upSince.get(partner) ?? now) > START_MS)

@@ -3,6 +3,7 @@ import type { Agreement } from '../config/agreements.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import { adFrom } from '../pool/wire/ads.ts';
 import type { Size } from '../pool/wire/wire.ts';
+import { FLOCK_TO, FLOCK_WAY } from './lists.ts';
 
 /** Which clause of an agreement says no, and a sentence for people. */
 export interface Refused {
@@ -76,17 +77,23 @@ export function jobRefusal(
   return undefined;
 }
 
-/** Which of our own jobs may go to a partner, as an expression over the job (TARGET). */
+/** Whether a job is one that is to be passed on to the machines of this slot. */
+export const PASSED_HERE = `MY.FlockPasses =?= true && TARGET.${FLOCK_TO} =?= MY.${FLOCK_WAY}`;
+
+/** Which jobs may go to a partner, as an expression over the job (TARGET). */
 export function goingRequirements({ own_users: users }: Agreement, each: Size | undefined): string {
   const parts = [
     '(TARGET.WantFlock =!= false)',
-    // A borrowed job is not passed on, so no chain of pools can come back to its beginning.
-    'TARGET.FlockFrom =?= undefined',
+    // A borrowed job is passed on only to whom it is meant for, by a path that was looked at for loops.
+    `(TARGET.FlockFrom =?= undefined || ${PASSED_HERE})`,
     'TARGET.WantIOProxy =!= true',
     'TARGET.x509userproxy =?= undefined',
     'TARGET.WantContainer =!= true && TARGET.WantDocker =!= true',
   ];
-  if (users.length > 0) parts.push(`member(TARGET.Owner, {${users.map((user) => JSON.stringify(user)).join(', ')}})`);
+  if (users.length > 0)
+    parts.push(
+      `(TARGET.FlockFrom =!= undefined || member(TARGET.Owner, {${users.map((user) => JSON.stringify(user)).join(', ')}}))`,
+    );
   if (each)
     parts.push(
       `TARGET.RequestCpus <= ${each.cpus} && TARGET.RequestMemory <= ${each.memoryMb} && TARGET.RequestDisk <= ${each.diskKb} && (TARGET.RequestGPUs ?: 0) <= ${each.gpus}`,

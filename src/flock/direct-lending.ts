@@ -5,6 +5,7 @@ import type { DirectMeetings } from './direct-meetings.ts';
 import type { Of } from './flock-wire.ts';
 import type { Lender } from './lender.ts';
 import type { LendingClient } from './lending-client.ts';
+import { isPassedOn } from './lent-journal.ts';
 import type { PartnerState } from './partner.ts';
 
 /** Workers that dial for one partner at once: each may wait for seconds. */
@@ -41,6 +42,8 @@ export class DirectLending {
   ): Promise<void> {
     const lent = this.#lender().get(key);
     if (lent?.partner !== partner || !lent.end) throw new Error('there is no such ended job of yours');
+    // Only neighbours know each other: a third pool's worker is not told where to connect.
+    if (isPassedOn(lent)) throw new Error('the job was passed on, and its results come by the gateways');
     const { url, via } = agreement;
     if (leavingUntil !== undefined) throw new Error('the agreement is over');
     const here = dials ? this.#here() : undefined;

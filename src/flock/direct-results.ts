@@ -14,7 +14,7 @@ type Question = Asked extends infer A ? (A extends Asked ? Omit<A, 't' | 'id'> :
 
 /** Who can say what an ended attempt left. */
 export interface ResultsSource {
-  ask(question: Question): Promise<Answered>;
+  ask(question: Question, isNear?: boolean): Promise<Answered>;
 }
 
 export interface DirectResultsOptions {
@@ -74,9 +74,9 @@ export class DirectResults implements ResultsSource {
     return [...this.#ways.values()].filter(({ open, awaited }) => awaited || open?.isOver === false).length;
   }
 
-  /** Rejects as FlockLink.ask does. */
-  async ask(question: Question): Promise<Answered> {
-    const way = this.#way(question.key);
+  /** Rejects as FlockLink.ask does. `isNear`: the job ran in the partner's own pool, and not in one beyond it. */
+  async ask(question: Question, isNear = true): Promise<Answered> {
+    const way = this.#way(question.key, isNear);
     if (question.what === 'files') way.outputs = question.outputs;
     const link = await way.link;
     if (!link) return this.#byGateways(way, question);
@@ -131,13 +131,13 @@ export class DirectResults implements ResultsSource {
     return [...this.#ways.values()].find(({ awaited }) => awaited?.name === name);
   }
 
-  #way(key: AttemptKey): Way {
+  #way(key: AttemptKey, isNear: boolean): Way {
     const way = this.#ways.get(key) ?? { link: Promise.resolve(undefined), dials: 0 };
     this.#ways.set(key, way);
     const { link, mayConnect } = this.#options;
     // A link that ended because nothing was asked is made again.
     const isMissing = way.dials === 0 || way.open?.isOver === true;
-    if (!isMissing || !link.up || link.version < VERSION) return way;
+    if (!isNear || !isMissing || !link.up || link.version < VERSION) return way;
     delete way.open;
     way.dials += 1;
     const may = way.dials <= MOST_DIALS && this.links < MOST_LINKS && this.rest.mayTry && mayConnect();

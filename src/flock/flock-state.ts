@@ -49,11 +49,25 @@ export const PARTNER_STATUS = z.strictObject({
   lent: amount,
   offered: amount,
   machines: count,
+  /** What of it belongs to pools beyond the partner, by what these are called. */
+  beyond: maybe(z.array(z.strictObject({ pool: text, cores: amount, machines: count }))),
+  /** It takes jobs that we pass on for others. */
+  takesForwarded: maybe(z.literal(true)),
   day: z.strictObject({ lent: amount, borrowed: amount }),
   month: z.strictObject({ lent: amount, borrowed: amount }),
   balance: z.enum(['none', 'day', 'month']),
   slack: amount,
-  jobs: z.array(z.strictObject({ key: text, user: text, where: z.enum(['here', 'there']), is: text, cpus: amount })),
+  jobs: z.array(
+    z.strictObject({
+      key: text,
+      user: text,
+      where: z.enum(['here', 'there']),
+      is: text,
+      cpus: amount,
+      /** Of a job that is passed on: its pools from its home to where it runs, ours `here`. */
+      way: maybe(text),
+    }),
+  ),
   /** Why results and inputs come by the gateways for now, if direct connections fail; and seconds until they are tried again. */
   detour: maybe(z.strictObject({ message: text, seconds: amount })),
   refusals: z.array(refusal.extend({ at: amount, by: z.enum(['us', 'them']), times: count })),

@@ -11,6 +11,7 @@
  *                                  ←   prepared | refused(clause)
  *   commit(key, round)             →
  *                                  ↔   ask inputs, answer: the worker connects and asks for them itself (direct-wire.ts)
+ *                                  ←   onward, while a next pool has it and has not started it
  *                                  ←   started, suspended, resumed, chunk, ended | gone
  *   ask direct                     ↔   answer: the worker has connected by itself, and is asked instead (direct-wire.ts)
  *   ask files, ask read            ↔   answer: the results
@@ -20,6 +21,7 @@
  * central manager grants it anew, a greater round. What belongs to another round is ignored.
  */
 import * as z from 'zod';
+import { MOST_FURTHER } from '../config/agreements.ts';
 import { attemptKey as key, attemptKeys as keys, attrTexts as ad } from '../job/schema.ts';
 import { directHome, type ResultsAnswer, resultsAnswer, wantedBytes, wantedOutputs } from '../pool/wire/direct-wire.ts';
 import { reader } from '../pool/wire/read-message.ts';
@@ -28,13 +30,23 @@ import { ending, stream } from '../site/shapes.ts';
 import { amount, count, flag, maybe, moment, type Read, text } from '../util/schema.ts';
 
 /** Messages are checked strictly, so whatever an older gateway would refuse increments it, and is not sent to one. */
-export const FLOCK_VERSION = 3;
+export const FLOCK_VERSION = 4;
 /** The oldest that is spoken. It closes a link with any other version: whoever dials it has to greet it with its own. */
 export const OLDEST_FLOCK = 1;
 
 const short = text.max(200);
 const sentence = text.max(1000);
 const round = count;
+/** Kinds of machines in one list. */
+export const MOST_KINDS = 64;
+
+/** A pool on the way of a job: its agent, which no two have in common, and what the pool before or after it there calls it. */
+export const hop = z.strictObject({
+  agent: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
+  name: z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/),
+});
+export type Hop = Read<typeof hop>;
+export const hops = z.array(hop).max(MOST_FURTHER);
 
 /** A kind of machines that have something to lend. No job and no user is named. */
 export const lentKind = z.strictObject({
@@ -46,6 +58,8 @@ export const lentKind = z.strictObject({
   each: size,
   /** What is lent of all of them together. */
   all: size,
+  /** The pools beyond the one that says this, the nearest first, if the machines are the last one's. Since version 4. */
+  path: maybe(hops),
 });
 export type LentKind = Read<typeof lentKind>;
 
@@ -85,9 +99,13 @@ export type FlockAnswer = ResultsAnswer;
 
 const flockMessage = z.discriminatedUnion('t', [
   message('hello', { version: count, agent: short, name: short }),
-  /** What the lender offers now; `refusal`: why it lends nothing, the clause and a sentence. */
+  /**
+   * What the lender offers now; `refusal`: why it lends nothing, the clause and a sentence. `forwarded` (since version 4): it takes jobs
+   * that the borrower passes on for others.
+   */
   message('list', {
-    kinds: z.array(lentKind).max(64),
+    kinds: z.array(lentKind).max(MOST_KINDS),
+    forwarded: maybe(z.literal(true)),
     refusal: maybe(z.strictObject({ clause: short, message: sentence })),
   }),
   /** All attempts that the borrower has given to this partner, with their rounds; `committed`: it may be running. */
@@ -101,6 +119,10 @@ const flockMessage = z.discriminatedUnion('t', [
     size,
     lease: amount,
     spec: runSpec,
+    /** The pools that it has come through before the one that asks, its home first. Since version 4. */
+    path: maybe(hops),
+    /** Where it is to be passed on, as the kind of machines said. Since version 4. */
+    to: maybe(hops),
   }),
   message('prepared', { key, round }),
   /** It will not run there, whatever was asked before in this round. */
@@ -112,6 +134,8 @@ const flockMessage = z.discriminatedUnion('t', [
   message('follow', { key, round, stdout: count, stderr: count }),
   message('started', { key, round, at: moment, host: maybe(short) }),
   z.strictObject({ t: z.enum(['suspended', 'resumed']), key, round }),
+  /** It has been passed on, and the next pool has not started it yet: now and then until it starts. Since version 4. */
+  message('onward', { key, round }),
   /** `noFiles`: it left nothing to fetch but its streams, which are attached if `inline` is there. */
   message('ended', { key, round, ending, inline: maybe(inline), noFiles: maybe(z.literal(true)) }),
   /** It never ran there and never will. */

@@ -16,13 +16,15 @@ import { ENDS, LEAVE_MS, Leaving } from './leaving.ts';
 import { Lender } from './lender.ts';
 import { LendingClient } from './lending-client.ts';
 import { LentFiles } from './lent-files.ts';
-import { compactedLent, LENT_ENTRY, type LentEntry, recoverLent } from './lent-journal.ts';
+import { compactedLent, isPassedOn, LENT_ENTRY, type LentEntry, recoverLent } from './lent-journal.ts';
 import { LendingRules } from './lending-rules.ts';
 import type { ForGateway } from './link.ts';
 import { fingerprint, PartnerState } from './partner.ts';
 import { PoolLook } from './pool-look.ts';
 import { ShownSlots } from './shown-slots.ts';
 import { eachSecond } from '../util/each-second.ts';
+import { Meter } from './meter.ts';
+import { Passing } from './passing.ts';
 import { partnerStatus } from './status.ts';
 
 export interface GatewayOptions {
@@ -59,10 +61,11 @@ export class Gateway {
   readonly #ways: DirectWays;
   readonly #answerers: Answerers;
   readonly #look: PoolLook;
+  readonly #passing: Passing;
+  readonly #meter = new Meter();
   readonly #borrowedJournal: Journal<BorrowedEntry>;
   readonly #lentJournal: Journal<LentEntry>;
   readonly #stop: () => void;
-  #meteredAt = performance.now();
   #savedAt = performance.now();
 
   constructor(options: GatewayOptions) {
@@ -83,6 +86,7 @@ export class Gateway {
         say: (worker, message, bytes) => {
           if (message.t === 'started') this.#started(worker);
           this.#shown.say(worker, message, bytes);
+          if (message.t === 'gone') this.#passing.back(message.key, message.message);
         },
         tell,
         changed: (partner) => {
@@ -118,7 +122,8 @@ export class Gateway {
           const state = this.#partners.get(partner);
           if (!state) return { clause: 'from', message: 'there is no agreement' };
           const made = this.#rules.admit(state, asked);
-          if ('clause' in made) return made;
+          // A slot that stands for another pool pulls nothing: what goes on from here comes here first.
+          if ('clause' in made || isPassedOn(made)) return made;
           return { ...made, request: this.#ways.lending.marked(state, asked.ad, made.request) };
         },
         bring: (partner, request) => this.#ways.lending.bring(partner, request),
@@ -147,10 +152,20 @@ export class Gateway {
     });
     this.#answerers = { borrower: this.#borrower, lender: this.#lender, files: this.#files, ways: this.#ways, log };
     this.#leaving = new Leaving(this.#borrower, this.#lender, this.#memory);
+    this.#passing = new Passing({
+      agent: options.agent,
+      partners: this.#partners,
+      lender: () => this.#lender,
+      borrower: () => this.#borrower,
+      shown: () => this.#shown,
+      tell,
+      clock,
+    });
     this.#rules = new LendingRules(
       () => this.#borrower,
       () => this.#lender,
       this.#files,
+      this.#passing,
     );
     this.#shown = new ShownSlots({
       borrower: () => this.#borrower,
@@ -158,6 +173,7 @@ export class Gateway {
       tokens: options.tokens,
       socket: options.workerSocket,
       partner: (name) => this.#partners.get(name),
+      passageOf: (key) => this.#passing.passageOf(key),
       log,
     });
     this.#look = new PoolLook({
@@ -221,6 +237,7 @@ export class Gateway {
         },
         mayConnect: () => this.#ways.mayConnect,
         isBusy: () => this.#holds(name),
+        around: () => this.#passing.around(name),
         onConfirmed: (sentAt) => this.#memory.confirmed(name, sentAt / 1000, this.#holds(name)),
       });
       this.#partners.set(name, state);
@@ -267,7 +284,7 @@ export class Gateway {
 
   close(): void {
     this.#stop();
-    this.#meter();
+    this.#meter.count(this.#partners, this.#lender, this.#borrower);
     this.#save();
     for (const state of this.#partners.values()) state.close('the gateway ends');
     this.#ways.inputs.end();
@@ -281,6 +298,7 @@ export class Gateway {
     switch (message.t) {
       case 'list':
         state.heard(message);
+        if (this.#passing.isFor(name)) this.#look.soon();
         return this.#shown.show(name);
       case 'prepare':
         if (!state.mayAsk(this.#options.log)) return state.link.cut('it asks for too many jobs');
@@ -296,6 +314,7 @@ export class Gateway {
         return void this.#lender.hear(name, message);
       case 'prepared':
       case 'refused':
+      case 'onward':
       case 'started':
       case 'suspended':
       case 'resumed':
@@ -327,7 +346,7 @@ export class Gateway {
   }
 
   #tick(): void {
-    this.#meter();
+    this.#meter.count(this.#partners, this.#lender, this.#borrower);
     const up = [...this.#lender.partners()].length > 0 ? uptime() : 0;
     for (const [name, state] of this.#partners) {
       if (state.leavingUntil !== undefined) {
@@ -343,6 +362,7 @@ export class Gateway {
     }
     this.#leaving.clear(this.#partners);
     this.#ways.tick();
+    this.#passing.tick();
     for (const [worker, silence] of this.#shown.silences()) this.#borrower.cutOff(worker, silence);
     this.#look.tick();
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
@@ -350,20 +370,6 @@ export class Gateway {
       this.#borrowedJournal.rewrite(compactedBorrowed(this.#borrower.snapshot()));
     if (this.#lentJournal.size > LARGE && this.#lentJournal.idle)
       this.#lentJournal.rewrite(compactedLent(this.#lender.snapshot()));
-  }
-
-  /** Counts what each side uses of the other. */
-  #meter(): void {
-    const at = performance.now();
-    const seconds = (at - this.#meteredAt) / 1000;
-    this.#meteredAt = at;
-    const now = Date.now() / 1000;
-    for (const { partner, startedAt, end, request } of this.#lender.jobs)
-      if (startedAt !== undefined && !end)
-        this.#partners.get(partner)?.balance.add(now, seconds * request.size.cpus, 0);
-    for (const { job, startedAt, phase } of this.#borrower.jobs)
-      if (startedAt !== undefined && phase === 'committed')
-        this.#partners.get(job.partner)?.balance.add(now, 0, seconds * job.size.cpus);
   }
 
   #save(): void {

@@ -5,17 +5,21 @@ import type { Report } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import type { Refused } from './clauses.ts';
 import type { FlockMessage, Of } from './flock-wire.ts';
-import { isStale, type Lent, type LentEntry, type RecoveredLent } from './lent-journal.ts';
+import { endOf } from './lent-end.ts';
+import { isPassedOn, isStale, type Lent, type LentEntry, type Passage, type RecoveredLent } from './lent-journal.ts';
+
+/** What our central manager gets of a partner's job, and the job's way if it is passed on. */
+export interface Admitted {
+  readonly request: AttemptRequest & { readonly spec: RunSpec };
+  readonly passage?: Passage;
+}
 
 /** What a lender needs of the world. */
 export interface LenderPorts {
   readonly journal: { add(entry: LentEntry): void; whenSaved(call: () => void): void };
   readonly tell: (partner: string, message: FlockMessage, bytes?: Uint8Array) => boolean;
   /** Decides by the agreement, and makes of what was asked what our central manager gets. */
-  readonly admit: (
-    partner: string,
-    asked: Of<'prepare'>,
-  ) => { readonly request: AttemptRequest & { readonly spec: RunSpec } } | Refused;
+  readonly admit: (partner: string, asked: Of<'prepare'>) => Admitted | Refused;
   /** Brings a job's inputs here. Rejects if that is impossible. */
   readonly bring: (partner: string, request: AttemptRequest & { readonly spec: RunSpec }) => Promise<void>;
   /** The central manager; what it is told may be repeated. */
@@ -36,14 +40,15 @@ export interface LenderPorts {
   readonly log: (message: string, facts?: object) => void;
 }
 
+interface Coming {
+  readonly round: number;
+  readonly partner: string;
+  readonly size: Size;
+  readonly isPassedOn: boolean;
+}
+
 /** A prepared job that is not committed within this time is dropped, in milliseconds. */
 const COMMIT_MS = 600_000;
-/** How the partner learns why we stopped a job of its. */
-const STOPPED = {
-  lease: { message: 'the partner that asked for it was silent for too long', by: 'lease' },
-  agreement: { message: 'the agreement does not let it run here any more' },
-} as const;
-
 /**
  * The side of a gateway that lends. To our central manager it is a client whose jobs come after all others. Pure but for
  * its ports.
@@ -53,7 +58,7 @@ export class Lender {
   readonly #jobs: Map<AttemptKey, Lent>;
   readonly #forgetting: Set<AttemptKey>;
   /** The rounds whose inputs are on their way. */
-  readonly #coming = new Map<AttemptKey, { readonly round: number; readonly partner: string; readonly size: Size }>();
+  readonly #coming = new Map<AttemptKey, Coming>();
 
   constructor(ports: LenderPorts, { jobs, forgetting }: RecoveredLent) {
     this.#ports = ports;
@@ -131,8 +136,9 @@ export class Lender {
     if (this.#coming.get(key)?.round === round) return;
     const admitted = this.#ports.admit(partner, asked);
     if ('clause' in admitted) return this.#refuse(partner, asked, admitted);
-    const { request } = admitted;
-    this.#coming.set(key, { round, partner, size: request.size });
+    const { request, passage } = admitted;
+    const way = passage ? { passage } : {};
+    this.#coming.set(key, { round, partner, size: request.size, isPassedOn: isPassedOn(admitted) });
     this.#ports.changed(partner);
     try {
       await this.#ports.bring(partner, request);
@@ -147,9 +153,9 @@ export class Lender {
     this.#coming.delete(key);
     if (this.#jobs.has(key) || this.#forgetting.has(key)) return;
     crashPoint('flock-lender.before-prepare');
-    const lent: Lent = { partner, round, request, phase: 'prepared', at: this.#ports.clock() };
+    const lent: Lent = { partner, round, request, ...way, phase: 'prepared', at: this.#ports.clock() };
     this.#jobs.set(key, lent);
-    this.#ports.journal.add({ r: 'p', partner, round, request });
+    this.#ports.journal.add({ r: 'p', partner, round, request, ...way });
     this.#ports.changed(partner);
     this.#ports.log('a job of a partner was prepared', { partner, key, user });
     this.#ports.journal.whenSaved(() => {
@@ -189,6 +195,14 @@ export class Lender {
       if (lent.startedAt === undefined) this.#ports.pool.cancel(key, 'if-not-started');
       else this.#ports.pool.steer(key, 'vacate');
     } else this.#ports.pool.cancel(key, how);
+  }
+
+  /** The pool to which it was passed on has not taken it, and will not: it goes back to whom it came from. */
+  turnBack(key: AttemptKey, why: string): void {
+    const lent = this.#jobs.get(key);
+    if (!lent || !isPassedOn(lent) || lent.phase !== 'committed' || lent.end || lent.startedAt !== undefined) return;
+    lent.back = why;
+    this.#ports.pool.cancel(key, 'if-not-started');
   }
 
   /** It will never run here. */
@@ -250,26 +264,9 @@ export class Lender {
     }
   }
 
-  #sayEnd({ partner, round, stopped }: Lent, report: Extract<Report, { is: 'ended' }>): void {
-    const { key, is: _is, run: _run, noFiles, streams, host: _host, ...ending } = report;
-    const stdout = Buffer.from(streams?.stdout ?? '', 'base64');
-    const stderr = Buffer.from(streams?.stderr ?? '', 'base64');
-    const how =
-      stopped && ending.how.kind === 'by-site'
-        ? ({ kind: 'by-site', cause: 'preempted', ...STOPPED[stopped] } as const)
-        : ending.how;
-    this.#ports.tell(
-      partner,
-      {
-        t: 'ended',
-        key,
-        round,
-        ending: { ...ending, how },
-        ...(streams ? { inline: { stdout: stdout.length, stderr: stderr.length } } : {}),
-        ...(noFiles ? { noFiles } : {}),
-      },
-      streams ? Buffer.concat([stdout, stderr]) : undefined,
-    );
+  #sayEnd(lent: Lent, report: Extract<Report, { is: 'ended' }>): void {
+    const { message, bytes } = endOf(lent, report);
+    this.#ports.tell(lent.partner, message, bytes);
   }
 
   /** What the central manager says of our attempts; `complete`: of all of them. */
@@ -316,7 +313,7 @@ export class Lender {
         crashPoint('flock-lender.saved-end');
         return this.#tell(lent);
       case 'lost':
-        return this.#over(lent, report.why);
+        return this.#over(lent, lent.back ?? report.why);
       case 'prepared':
         // The commit was lost with an earlier connection.
         return this.#ports.pool.submit(request);
@@ -374,14 +371,15 @@ export class Lender {
     this.#forget([...this.#jobs.values()].flatMap((lent) => (lent.partner === partner ? [lent.request.key] : [])));
   }
 
-  /** Cores of all jobs that are here, or asked for, and had not started at this time of the monotonic clock. */
+  /** Cores of all jobs that are to run here, and had not started at this time of the monotonic clock. */
   promised(at: number): number {
     let cores = 0;
-    for (const { phase, seenAt, startedAt, end, request } of this.#jobs.values()) {
+    for (const lent of this.#jobs.values()) {
+      const { phase, seenAt, startedAt, end, request } = lent;
       const started = seenAt ?? (startedAt === undefined ? Number.POSITIVE_INFINITY : 0);
-      if (phase !== 'gone' && !end && started > at) cores += request.size.cpus;
+      if (phase !== 'gone' && !end && started > at && !isPassedOn(lent)) cores += request.size.cpus;
     }
-    for (const { size } of this.#coming.values()) cores += size.cpus;
+    for (const { size, isPassedOn: isElsewhere } of this.#coming.values()) if (!isElsewhere) cores += size.cpus;
     return cores;
   }
 

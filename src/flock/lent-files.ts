@@ -3,6 +3,7 @@ import { createReadStream, existsSync, mkdirSync, readdirSync, renameSync, rmSyn
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { AttemptRequest } from '../pool/wire/client-wire.ts';
 import { pieces } from '../pool/wire/pieces.ts';
@@ -148,6 +149,8 @@ export class LentFiles {
 
   async #list(key: AttemptKey, outputs: 'new' | readonly string[], into: string): Promise<FoundFiles> {
     const outcome = await this.#fetch(key, outputs, into);
+    if (!outcome.ok && outcome.refusal.code === 'site-refused')
+      throw new GryphusError('site-refused', outcome.refusal.message);
     if (!outcome.ok && outcome.refusal.code !== 'output-missing') throw new Error(outcome.refusal.message);
     const files: OutputFile[] = [];
     for (const { name, kind, path, bytes, executable, mode } of outcome.files ?? []) {

@@ -4,14 +4,24 @@ import { attemptKey, attemptKeys } from '../job/schema.ts';
 import { type AttemptRequest, attemptRequest } from '../pool/wire/client-wire.ts';
 import type { RunSpec } from '../pool/wire/wire.ts';
 import type { Report } from '../site/contract.ts';
-import { count, type Read, text } from '../util/schema.ts';
+import { count, maybe, type Read, text } from '../util/schema.ts';
+import { hops } from './flock-wire.ts';
 
 const entry = <R extends string, S extends z.core.$ZodLooseShape>(r: R, shape: S) =>
   z.strictObject({ r: z.literal(r), ...shape });
 
+const passage = z.strictObject({
+  /** The pools before the partner, the job's home first. */
+  path: hops,
+  /** The pools to which we pass it on, the next first; none: it runs here. */
+  to: hops,
+});
+/** The way of a job that is, or was, passed on. */
+export type Passage = Read<typeof passage>;
+
 /** What a gateway that lends promises, written before it is said. */
 export const LENT_ENTRY = z.discriminatedUnion('r', [
-  entry('p', { partner: text, round: count, request: attemptRequest }),
+  entry('p', { partner: text, round: count, request: attemptRequest, passage: maybe(passage) }),
   entry('c', { key: attemptKey }),
   /** It never ran, and never will. */
   entry('o', { key: attemptKey, message: text }),
@@ -27,7 +37,11 @@ export interface Lent {
   readonly partner: string;
   readonly round: number;
   readonly request: AttemptRequest & { readonly spec: RunSpec };
+  /** Absent: it is the partner's own, and runs here. */
+  readonly passage?: Passage;
   phase: LentPhase;
+  /** The next pool did not take it: it goes back, for this reason. */
+  back?: string;
   /** Why it is gone. */
   message?: string;
   startedAt?: number;
@@ -47,11 +61,18 @@ export interface Lent {
 const KEEP_SECONDS = 7 * 86_400;
 /** The lease at home is three times as long as here. */
 const LEASES = 3;
+/** Twice what the partner waits beyond it, for each pool from here on. */
 const MARGIN_SECONDS = 120;
 
 /** Whether what is over here is of no more use: the job runs again elsewhere, or nobody has fetched it for too long. */
-export function isStale({ request, end }: Lent, silence: number, now: number): boolean {
-  return silence > LEASES * request.lease + MARGIN_SECONDS || now - (end?.endedAt ?? now) > KEEP_SECONDS;
+export function isStale({ request, end, passage }: Lent, silence: number, now: number): boolean {
+  const margin = MARGIN_SECONDS * (1 + (passage?.to.length ?? 0));
+  return silence > LEASES * request.lease + margin || now - (end?.endedAt ?? now) > KEEP_SECONDS;
+}
+
+/** Whether it is to run in another pool than ours. */
+export function isPassedOn({ passage }: Pick<Lent, 'passage'>): boolean {
+  return passage !== undefined && passage.to.length > 0;
 }
 
 export interface RecoveredLent {
@@ -65,13 +86,14 @@ export function recoverLent(entries: Iterable<LentEntry>, now: number): Recovere
   const forgetting = new Set<AttemptKey>();
   for (const entry of entries) {
     if (entry.r === 'p') {
-      const { partner, round, request } = entry;
+      const { partner, round, request, passage } = entry;
       if ('base' in request.spec) continue;
       forgetting.delete(request.key);
       jobs.set(request.key, {
         partner,
         round,
         request: { ...request, spec: request.spec },
+        ...(passage ? { passage } : {}),
         phase: 'prepared',
         at: now,
       });
@@ -91,8 +113,8 @@ export function recoverLent(entries: Iterable<LentEntry>, now: number): Recovere
 }
 
 export function* compactedLent({ jobs, forgetting }: RecoveredLent): Generator<LentEntry> {
-  for (const { partner, round, request, phase, message = '' } of jobs.values()) {
-    yield { r: 'p', partner, round, request };
+  for (const { partner, round, request, passage, phase, message = '' } of jobs.values()) {
+    yield { r: 'p', partner, round, request, ...(passage ? { passage } : {}) };
     if (phase !== 'prepared') yield { r: 'c', key: request.key };
     if (phase === 'gone') yield { r: 'o', key: request.key, message };
   }

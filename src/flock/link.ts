@@ -182,7 +182,7 @@ export class FlockLink {
 
   /**
    * Waits its turn if many questions do. Rejects with 'site-unreachable' if the link ends first, with 'site-busy' if the
-   * partner refuses.
+   * partner refuses, with 'site-refused' if it would again.
    */
   ask(question: Question): Promise<Answered> {
     return this.#turns.run(() => this.#ask(question));
@@ -263,7 +263,7 @@ export class FlockLink {
     this.#asked.delete(message.id);
     clearTimeout(asked.timer);
     if (message.ok) asked.wait.resolve({ ...message, bytes });
-    else asked.wait.reject(new GryphusError('site-busy', message.message));
+    else asked.wait.reject(new GryphusError(message.refused ? 'site-refused' : 'site-busy', message.message));
   }
 
   #down(message: string, replaced = false): void {

@@ -27,8 +27,14 @@ const SHOWN = [
 export const LENDS_AS = 'GryphusLendsAs';
 export const LENDS_NOT = 'GryphusLendsNot';
 export const LENDS_OFFLINE = 'GryphusLendsOffline';
-/** Marks a slot that stands for machines of a partner. */
+/** Marks a slot that stands for machines of a partner, */
 export const FLOCK_POOL = 'FlockPool';
+/** says through how many further pools they are reached, */
+export const FLOCK_HOPS = 'FlockHops';
+/** and by which agents, the partner's first. */
+export const FLOCK_WAY = 'FlockWay';
+/** In the ad of a partner's job: by which agents it is to be passed on. */
+export const FLOCK_TO = 'FlockTo';
 
 /** An idle part of one of our workers that may be lent. */
 export interface IdlePart {
@@ -102,13 +108,19 @@ const CONSTANT = /^(-?\d{1,18}(\.\d{1,18})?|true|false|"[^"\\\n]{0,200}")$/i;
 const MOST = 1e9;
 
 /** A kind of a partner's machines without anything that a list does not have: it says nothing of our pool, and computes nothing. */
-export function plainKind({ ad, machines, each, all }: LentKind): LentKind {
+export function plainKind({ ad, machines, each, all, path = [] }: LentKind): LentKind {
   const texts = SHOWN.flatMap((name) => {
     const text = Object.hasOwn(ad, name) ? ad[name] : undefined;
     return typeof text === 'string' && CONSTANT.test(text) ? [[name, text] as const] : [];
   });
   const plain = (size: Size) => combined(size, NOTHING, (much) => Math.max(0, Math.min(MOST, much)));
-  return { ad: Object.fromEntries(texts), machines: Math.min(MOST, machines), each: plain(each), all: plain(all) };
+  return {
+    ad: Object.fromEntries(texts),
+    machines: Math.min(MOST, machines),
+    each: plain(each),
+    all: plain(all),
+    ...(path.length > 0 ? { path } : {}),
+  };
 }
 
 export function combined(a: Size, b: Size, how: (a: number, b: number) => number): Size {

@@ -3,7 +3,9 @@ import type { AttrTexts } from '../job/attrs.ts';
 import { blobsOf } from '../pool/wire/run-blobs.ts';
 import type { RunSpec } from '../pool/wire/wire.ts';
 import type { InputFile, SiteFile } from '../site/contract.ts';
-import { FLOCK_POOL } from './lists.ts';
+import type { Hop } from './flock-wire.ts';
+import { FLOCK_HOPS, FLOCK_POOL, FLOCK_WAY } from './lists.ts';
+import { poolName, wayOf } from './paths.ts';
 
 /**
  * Attributes that tell of our files, mail and credentials, and that no partner needs: in lower case. A job that runs
@@ -46,15 +48,26 @@ export const SERVES_INPUTS = 'FlockServesInputs';
 /** What looks at the machine: there it is one of the partner's, which does not know by what name we call its pool. */
 const OF_MACHINES: ReadonlySet<string> = new Set(['requirements', 'rank']);
 
-/** A job's ad as `partner` gets it: `own` lies over the ad of its kind, where `null` hides an attribute. */
-export function outgoingAd(partner: string, kind: AttrTexts, own: AttrTexts = {}): AttrTexts {
+/** The slot that a job was granted to: whose machines it stands for, and by which agents they are reached. */
+interface Granted {
+  readonly partner: string;
+  readonly beyond: readonly Hop[];
+  readonly agents: readonly string[];
+}
+
+/** A job's ad as the partner gets it: `own` lies over the ad of its kind, where `null` hides an attribute. */
+export function outgoingAd({ partner, beyond, agents }: Granted, kind: AttrTexts, own: AttrTexts = {}): AttrTexts {
   const ad: Record<string, string> = {};
-  const pool = new Map([[FLOCK_POOL.toLowerCase(), literal(partner)]]);
+  const slot = new Map([
+    [FLOCK_POOL.toLowerCase(), literal(poolName(partner, beyond))],
+    [FLOCK_HOPS.toLowerCase(), literal(beyond.length)],
+    [FLOCK_WAY.toLowerCase(), literal(wayOf(agents))],
+  ]);
   for (const [name, text] of Object.entries({ ...kind, ...own })) {
     const low = name.toLowerCase();
     if (text === null || OURS.has(low) || low.startsWith('gryphus')) continue;
-    const asksForPool = OF_MACHINES.has(low) && text.toLowerCase().includes(FLOCK_POOL.toLowerCase());
-    ad[name] = asksForPool ? printExpr(withTargets(parseWholeExpr(text), pool)) : text;
+    const asksForPool = OF_MACHINES.has(low) && [...slot.keys()].some((word) => text.toLowerCase().includes(word));
+    ad[name] = asksForPool ? printExpr(withTargets(parseWholeExpr(text), slot)) : text;
   }
   return { ...ad, [SERVES_INPUTS]: 'true' };
 }

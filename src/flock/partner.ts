@@ -4,10 +4,11 @@ import type { Partner } from '../config/agreements.ts';
 import { Patience } from './patience.ts';
 import { Balance } from './balance.ts';
 import type { Refused } from './clauses.ts';
-import type { LentKind, Of } from './flock-wire.ts';
+import { type LentKind, MOST_KINDS, type Of } from './flock-wire.ts';
 import { DirectResults } from './direct-results.ts';
 import { FlockLink, type ForGateway } from './link.ts';
 import { LIST_AGAIN_MS, LIST_MS, plainKind } from './lists.ts';
+import { type Around, PASSES_ON, usable } from './paths.ts';
 import { Bench, Rate } from './rate.ts';
 import { Answers } from '../pool/wire/answers.ts';
 import { sentence } from '../util/plain-text.ts';
@@ -26,6 +27,8 @@ export interface PartnerOptions {
   readonly onConfirmed: (sentAt: number) => void;
   /** Whether there are jobs of either side. */
   readonly isBusy: () => boolean;
+  /** Us, and the other partners. */
+  readonly around: () => Around;
   /** Whether one more worker may bring results itself. */
   readonly mayConnect: () => boolean;
   readonly log: (message: string, facts?: object) => void;
@@ -59,6 +62,9 @@ export class PartnerState {
   #list:
     | { readonly kinds: readonly LentKind[]; readonly refusal: Refused | undefined; readonly at: number }
     | undefined;
+  readonly #around: () => Around;
+  /** Whether it takes jobs that we pass on for others. */
+  takesForwarded = false;
   #refusals: NotedRefusal[] = [];
   #sent = '';
   #sentAt = Number.NEGATIVE_INFINITY;
@@ -78,6 +84,7 @@ export class PartnerState {
     this.name = options.partner.agreement.name;
     this.balance = options.balance;
     this.#pinned = options.pinned;
+    this.#around = options.around;
     this.link = new FlockLink({
       agent: options.agent,
       name: this.name,
@@ -145,7 +152,8 @@ export class PartnerState {
     log('a partner is benched', { partner: this.name, message, seconds: Math.round(this.bench.left) });
   }
 
-  heard({ kinds, refusal }: Of<'list'>): void {
+  heard({ kinds, refusal, forwarded }: Of<'list'>): void {
+    this.takesForwarded = forwarded === true;
     const said = refusal && { clause: sentence(refusal.clause), message: sentence(refusal.message) };
     this.#list = { kinds: kinds.map(plainKind), refusal: said, at: performance.now() };
   }
@@ -155,11 +163,16 @@ export class PartnerState {
     return this.#list?.at ?? 0;
   }
 
-  /** What the partner offers; nothing if it has not said so lately. */
+  /** What the partner offers, and what others through it; nothing if it has not said so lately. */
   get offers(): readonly LentKind[] {
     const list = this.#list;
     if (!list || !this.link.up || performance.now() - list.at > LIST_MS || this.bench.left > 0) return [];
-    return list.kinds;
+    return usable(list.kinds, this.#pinned ?? '', this.partner.agreement.hops, this.#around());
+  }
+
+  /** Why it lends nothing itself, as it said last. */
+  get refusal(): Refused | undefined {
+    return this.#list?.refusal;
   }
 
   /** Why our jobs cannot go there now. */
@@ -173,18 +186,21 @@ export class PartnerState {
     const list = this.#list;
     if (!list || !this.link.up || performance.now() - list.at > LIST_MS)
       return { clause: 'down', message: this.link.up ? 'it has not said what it lends' : this.link.trouble };
-    return list.refusal && list.kinds.length === 0 ? list.refusal : undefined;
+    return list.refusal && this.offers.length === 0 ? list.refusal : undefined;
   }
 
-  /** Sends our availability list if it has changed, or the last is a minute old. */
-  list(kinds: readonly LentKind[], refusal: Refused | undefined): void {
+  /** Sends our availability list if it has changed, or the last is a minute old. `beyond`: machines of others, that we pass on. */
+  list(own: readonly LentKind[], refusal: Refused | undefined, beyond: readonly LentKind[] = []): void {
     this.lending = refusal;
-    const text = JSON.stringify([kinds, refusal]);
+    const passes = this.link.version >= PASSES_ON;
+    const kinds = [...own, ...(passes ? beyond : [])].slice(0, MOST_KINDS);
+    const forwarded = passes && this.partner.agreement.forwarded ? ({ forwarded: true } as const) : {};
+    const text = JSON.stringify([kinds, refusal, forwarded]);
     const now = performance.now();
     if (!this.link.up || (text === this.#sent && now - this.#sentAt < LIST_AGAIN_MS)) return;
     this.#sent = text;
     this.#sentAt = now;
-    this.link.send({ t: 'list', kinds: [...kinds], ...(refusal ? { refusal: { ...refusal } } : {}) });
+    this.link.send({ t: 'list', kinds, ...forwarded, ...(refusal ? { refusal: { ...refusal } } : {}) });
   }
 
   refused(by: 'us' | 'them', refused: Refused, now: number): void {

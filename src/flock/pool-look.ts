@@ -8,7 +8,7 @@ export interface PoolLookOptions {
   readonly partners: ReadonlyMap<string, PartnerState>;
   readonly pool: Pick<LendingClient, 'up' | 'slots' | 'owners'>;
   readonly rules: Pick<LendingRules, 'saw' | 'list'>;
-  readonly shown: Pick<ShownSlots, 'show' | 'waiting'>;
+  readonly shown: Pick<ShownSlots, 'show' | 'waiting' | 'holdsForOthers'>;
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -44,7 +44,8 @@ export class PoolLook {
     try {
       const states = [...partners.values()];
       const lends = states.some(({ partner }) => partner.agreement.from);
-      const borrows = states.some((state) => state.partner.agreement.to && state.offers.length > 0);
+      const isOffered = states.some((state) => state.partner.agreement.to && state.offers.length > 0);
+      const borrows = isOffered || shown.holdsForOthers;
       const at = performance.now();
       const [slots, owners] = await Promise.all([lends ? pool.slots() : undefined, borrows ? pool.owners() : []]);
       if (slots) rules.saw(slots, at);

@@ -25,7 +25,15 @@ export async function results(
   const { id } = ask;
   const { name, direct, partner } = state;
   if (!borrowed || borrowed.job.partner !== name) throw new Error(`the pool of ${name} does not have that job`);
-  const { key } = borrowed.job;
+  const { key, to } = borrowed.job;
+  const isNear = to === undefined;
+  // Of its own jobs a partner cannot say that it is in vain to ask: only that a pool between could not bring them.
+  const asking: typeof direct.ask = (question) =>
+    direct.ask(question, isNear).catch((thrown: unknown) => {
+      const { message } = asError(thrown);
+      const isInVain = !isNear && thrown instanceof GryphusError && thrown.code === 'site-refused';
+      throw isInVain ? new GryphusError('site-refused', `partner ${name}: ${message}`) : new Error(message);
+    });
   const { stdoutBytes = 0, stderrBytes = 0 } = borrowed.ending ?? {};
   const limit = (files: number): void => {
     const all = files + stdoutBytes + stderrBytes;
@@ -46,7 +54,7 @@ export async function results(
       files = [],
       missing = [],
       odd = [],
-    } = await direct.ask({ what: 'files', key, outputs: outputsOf(ask.outputs) });
+    } = await asking({ what: 'files', key, outputs: outputsOf(ask.outputs) });
     limit(files.reduce((sum, { bytes }) => sum + bytes, 0));
     const inside = files.filter((file) => isInside(file.name));
     if (inside.length < files.length) {
@@ -60,7 +68,8 @@ export async function results(
     return { answer: { t: 'answer', id, ok: true, files: inside, missing, odd } };
   }
   if (ask.what !== 'read') throw new Error(`'${ask.what}' is not supported in another pool`);
-  const { bytes } = await direct.ask({ what: 'read', key, path: ask.path, offset: ask.offset, bytes: ask.bytes });
+  const { path, offset, bytes: wanted } = ask;
+  const { bytes } = await asking({ what: 'read', key, path, offset, bytes: wanted });
   return { answer: { t: 'answer', id, ok: true }, bytes };
 }
 

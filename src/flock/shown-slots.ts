@@ -5,9 +5,11 @@ import type { FromCentralManager, FromWorker, Size } from '../pool/wire/wire.ts'
 import type { Borrower } from './borrower.ts';
 import { goingRequirements } from './clauses.ts';
 import type { FlockMemory } from './flock-state.ts';
-import type { LentKind } from './flock-wire.ts';
+import type { Hop, LentKind } from './flock-wire.ts';
 import { combined, sumOf } from './lists.ts';
 import type { PartnerState } from './partner.ts';
+import type { Passing } from './passing.ts';
+import { poolName, wayOf } from './paths.ts';
 import { refusalOf, results } from './results.ts';
 import { type Order, StandIn } from './stand-in.ts';
 
@@ -18,6 +20,8 @@ export interface ShownSlotsOptions {
   /** The central manager's socket for workers. */
   readonly socket: string;
   readonly partner: (name: string) => PartnerState | undefined;
+  /** How a job of our pool came here, if it is another's and passed on. */
+  readonly passageOf: Passing['passageOf'];
   readonly log: (message: string, facts?: object) => void;
 }
 
@@ -25,11 +29,20 @@ export interface ShownSlotsOptions {
 export class ShownSlots {
   readonly #options: ShownSlotsOptions;
   readonly #standIns = new Map<string, { readonly partner: string; readonly standIn: StandIn }>();
+  /** The pools beyond the partner, for each worker that stands for machines of the last one. */
+  readonly #beyond = new Map<string, readonly Hop[]>();
+  /** What each worker showed last, with nothing of it free. */
+  readonly #used = new Map<string, LentKind>();
   /** Whether jobs of ours wait for a machine. */
   waiting = false;
 
   constructor(options: ShownSlotsOptions) {
     this.#options = options;
+  }
+
+  /** Whether jobs that we pass on hold machines which ours may want. */
+  get holdsForOthers(): boolean {
+    return [...this.#options.borrower().jobs].some(({ job, phase }) => job.path !== undefined && phase !== 'ended');
   }
 
   say(worker: string, message: FromWorker, bytes?: Uint8Array): void {
@@ -52,40 +65,68 @@ export class ShownSlots {
     const agreement = state?.partner.agreement;
     const closed = state?.closed;
     const kinds = closed || !state ? [] : state.offers;
-    const wanted = agreement?.to === true ? Math.max(1, kinds.length) : 0;
+    const byWorker = assigned(name, kinds);
     const patience = (agreement?.wait ?? 0) * 1000;
     const isOpen = state?.patience.look(this.waiting, patience, performance.now()) === true;
     const running = runningAt(borrower, name);
-    const workers = new Set(running.keys());
-    for (let n = 0; n < wanted; n++) workers.add(workerOf(name, n));
-    const byWorker = assigned(name, kinds);
+    const workers = new Set([...running.keys(), ...(agreement?.to === true ? [name] : []), ...byWorker.keys()]);
     for (const worker of workers) {
-      const kind = left(byWorker.get(worker), takenSince(borrower, worker, state?.listedAt ?? 0));
-      this.keep(name, worker).show({
+      const offered = left(byWorker.get(worker), takenSince(borrower, worker, state?.listedAt ?? 0));
+      if (offered) this.#used.set(worker, { ...offered, all: { ...NOTHING, diskKb: offered.all.diskKb } });
+      // Where jobs that are passed on hold all that is lent, ours take their place.
+      const isUsed = closed === state?.refusal && passesOn(borrower, worker);
+      const kind = offered ?? (isUsed ? this.#used.get(worker) : undefined);
+      const beyond = kind ? (kind.path ?? []) : this.#beyondOf(borrower, worker);
+      if (beyond) this.#beyond.set(worker, beyond);
+      const refusal = closed ?? (offered || beyond?.length ? undefined : state?.refusal);
+      this.keep(name, worker, beyond).show({
         kind,
         running: running.get(worker) ?? NOTHING,
+        way: wayOf([state?.agent ?? '', ...(beyond ?? []).map(({ agent }) => agent)]),
         requirements: agreement ? goingRequirements(agreement, kind?.each) : 'false',
         isOpen: isOpen && kind !== undefined,
-        refusal: closed && `partner ${name} (${closed.clause}): ${closed.message}`,
+        passes: state?.takesForwarded === true && offered !== undefined,
+        refusal: refusal && `partner ${name} (${refusal.clause}): ${refusal.message}`,
       });
     }
     for (const [worker, { partner, standIn }] of this.#standIns) {
       if (partner !== name || workers.has(worker)) continue;
       if ([...borrower.jobs].some(({ job }) => job.worker === worker)) continue;
       this.#standIns.delete(worker);
+      this.#beyond.delete(worker);
+      this.#used.delete(worker);
       standIn.close('the partner offers nothing of the kind any more');
     }
   }
 
+  /** What a partner offers that none of our jobs was granted since it said so. */
+  offered(name: string): LentKind[] {
+    const state = this.#options.partner(name);
+    if (!state || state.closed) return [];
+    const borrower = this.#options.borrower();
+    return [...assigned(name, state.offers)].flatMap(
+      ([worker, kind]) => left(kind, takenSince(borrower, worker, state.listedAt)) ?? [],
+    );
+  }
+
+  /** The pools beyond the partner for which a worker stands: what it shows, what it showed last, or what its jobs say. */
+  #beyondOf(borrower: Borrower, worker: string): readonly Hop[] | undefined {
+    const known = this.#beyond.get(worker) ?? [...borrower.jobs].find(({ job }) => job.worker === worker)?.job.to;
+    return known ?? (worker.includes(BETWEEN) ? undefined : []);
+  }
+
   /** The worker of this name; it is made if there is none. */
-  keep(partner: string, worker: string): StandIn {
+  keep(partner: string, worker: string, path?: readonly Hop[]): StandIn {
     const { memory, tokens, socket, log, borrower } = this.#options;
     const known = this.#standIns.get(worker);
     if (known) return known.standIn;
+    const beyond = path ?? this.#beyondOf(borrower(), worker) ?? [];
+    const pool = poolName(partner, beyond);
     const standIn = new StandIn({
-      partner,
+      pool,
+      hops: beyond.length,
       worker,
-      token: memory.token(worker, `flock ${partner}`, tokens),
+      token: memory.token(worker, `flock ${pool}`, tokens),
       socket,
       held: () => borrower().held(worker),
       take: (of, order, kinds) => this.#order(partner, of, order, kinds),
@@ -103,8 +144,12 @@ export class ShownSlots {
   #order(partner: string, worker: string, order: Order, kinds: ReadonlyMap<string, AttrTexts>): void {
     const borrower = this.#options.borrower();
     switch (order.t) {
-      case 'start':
-        return borrower.start(partner, worker, order, kinds.get(order.kind));
+      case 'start': {
+        const { partner: stateOf, passageOf } = this.#options;
+        const beyond = this.#beyondOf(borrower, worker);
+        const going = { partner, worker, agent: stateOf(partner)?.agent, beyond, passage: passageOf(order.key) };
+        return borrower.start(going, order, kinds.get(order.kind));
+      }
       case 'cancel':
       case 'suspend':
       case 'resume':
@@ -162,6 +207,13 @@ export class ShownSlots {
   }
 }
 
+/** Whether a worker holds jobs that we pass on for others. */
+function passesOn(borrower: Borrower, worker: string): boolean {
+  return [...borrower.jobs].some(
+    ({ job, phase }) => job.worker === worker && job.path !== undefined && phase !== 'ended',
+  );
+}
+
 function runningAt(borrower: Borrower, name: string): Map<string, Size> {
   const running = new Map<string, Size>();
   for (const { job, phase } of borrower.jobs)
@@ -180,13 +232,25 @@ function left(kind: LentKind | undefined, taken: Size): LentKind | undefined {
   return kind && { ...kind, all: combined(kind.all, taken, (much, less) => Math.max(0, much - less)) };
 }
 
-/** The first kind of a partner has its name. */
-function workerOf(partner: string, n: number): string {
-  return n === 0 ? partner : `${partner}-${n + 1}`;
+/** The first kind of a partner has its name, that of a pool beyond it `c~via~b`, with what no partner's name contains. */
+function workerOf(partner: string, path: readonly Hop[], n: number): string {
+  const name = poolName(partner, path).replaceAll(' ', BETWEEN);
+  return n === 0 ? name : `${name}${path.length === 0 ? '-' : BETWEEN}${n + 1}`;
 }
+
+const BETWEEN = '~';
 
 /** The same worker stands for the same kind as long as the same kinds are offered. */
 function assigned(partner: string, kinds: readonly LentKind[]): Map<string, LentKind> {
   const sorted = [...kinds].sort((a, b) => (JSON.stringify(a.ad) < JSON.stringify(b.ad) ? -1 : 1));
-  return new Map(sorted.map((kind, n) => [workerOf(partner, n), kind]));
+  const counts = new Map<string, number>();
+  return new Map(
+    sorted.map((kind) => {
+      const { path = [] } = kind;
+      const name = poolName(partner, path);
+      const n = counts.get(name) ?? 0;
+      counts.set(name, n + 1);
+      return [workerOf(partner, path, n), kind];
+    }),
+  );
 }

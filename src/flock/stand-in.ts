@@ -7,13 +7,17 @@ import type { Token } from '../pool/wire/auth.ts';
 import { NOTHING, plus } from '../pool/wire/slots.ts';
 import type { FromCentralManager, FromWorker, HeldAttempt, Size } from '../pool/wire/wire.ts';
 import { Link } from '../pool/worker/link.ts';
+import { PASSED_HERE } from './clauses.ts';
 import type { LentKind } from './flock-wire.ts';
-import { FLOCK_POOL } from './lists.ts';
+import { FLOCK_HOPS, FLOCK_POOL, FLOCK_WAY } from './lists.ts';
 
 export type Order = Exclude<FromCentralManager, { t: 'challenge' | 'denied' | 'welcome' | 'pong' | 'answer' }>;
 
 export interface StandInOptions {
-  readonly partner: string;
+  /** Whose machines it stands for, as people call that pool, */
+  readonly pool: string;
+  /** and how many pools beyond the partner it is. */
+  readonly hops: number;
   /** The worker's name, unique in the pool. */
   readonly worker: string;
   readonly token: Token;
@@ -29,9 +33,13 @@ export interface Shown {
   readonly kind: LentKind | undefined;
   /** What its jobs there hold. */
   readonly running: Size;
+  /** The agents by which it is reached. */
+  readonly way: string;
   /** Whether our jobs may go there now, and which. */
   readonly requirements: string;
   readonly isOpen: boolean;
+  /** Whether jobs that we pass on for others may. */
+  readonly passes: boolean;
   /** Why nothing is offered. */
   readonly refusal: string | undefined;
 }
@@ -41,7 +49,7 @@ const LONGEST_RETRY_MS = 500;
 const BOOT = 'flock';
 /** More than any partner has. */
 const DISK_KB = 2 ** 40;
-/** Below any rank that a machine of our own gives to a job: ours come first. Partners are in random order. */
+/** Below any rank that a machine of our own gives to a job: ours come first. Partners are in random order, and before the pools beyond. */
 const RANK = { top: -1_000_000, range: 1000 } as const;
 
 /** A worker of our pool that stands for a kind of a partner's machines. */
@@ -51,7 +59,8 @@ export class StandIn {
   readonly #link: Link;
   readonly #kinds = new Map<string, AttrTexts>();
   #ad: AttrTexts = {};
-  #size: Size = NOTHING;
+  /** From the first greeting on, the disk is that of the partner, of which the ad says what is free: the central manager keeps it. */
+  #size: Size = { ...NOTHING, diskKb: DISK_KB };
   #told = '';
   #rank: number = RANK.top;
   #ranked = '';
@@ -105,7 +114,7 @@ export class StandIn {
     const offered = JSON.stringify(shown.kind ?? null);
     if (offered !== this.#ranked) {
       this.#ranked = offered;
-      this.#rank = RANK.top - Math.floor(Math.random() * RANK.range);
+      this.#rank = Math.floor(RANK.top - (this.#options.hops + Math.random()) * RANK.range);
     }
     const { ad, size } = slotsOf(this.#options, shown, this.#rank);
     const told = JSON.stringify([ad, size]);
@@ -123,11 +132,11 @@ export class StandIn {
 }
 
 function slotsOf(
-  { partner, worker }: StandInOptions,
+  { pool, hops, worker }: StandInOptions,
   shown: Shown,
   rank: number,
 ): { readonly ad: AttrTexts; readonly size: Size } {
-  const { kind, running, requirements, isOpen, refusal } = shown;
+  const { kind, running, way, requirements, isOpen, passes, refusal } = shown;
   const offered = kind?.all ?? NOTHING;
   // What is free is said by the ad, as by any worker.
   const size = { ...plus(offered, running), diskKb: DISK_KB };
@@ -136,16 +145,19 @@ function slotsOf(
     MyType: quoted('Machine'),
     Name: quoted(`slot1@${worker}`),
     Machine: quoted(worker),
-    [FLOCK_POOL]: quoted(partner),
+    [FLOCK_POOL]: quoted(pool),
+    [FLOCK_HOPS]: String(hops),
+    [FLOCK_WAY]: quoted(way),
     GryphusWorker: quoted(worker),
-    FileSystemDomain: quoted(`flock.${partner}`),
-    UidDomain: quoted(`flock.${partner}`),
+    FileSystemDomain: quoted(`flock.${pool}`),
+    UidDomain: quoted(`flock.${pool}`),
     PartitionableSlot: 'true',
     SlotType: quoted('Partitionable'),
     SlotID: '1',
     SlotWeight: 'Cpus',
     FlockMachines: String(kind?.machines ?? 0),
     FlockOpen: String(isOpen),
+    FlockPasses: String(passes),
     TotalCpus: String(size.cpus),
     TotalMemory: String(size.memoryMb),
     TotalDisk: String(offered.diskKb),
@@ -153,7 +165,7 @@ function slotsOf(
     TotalGPUs: String(size.gpus),
     HasFileTransfer: 'true',
     HasFalseResults: 'true',
-    START: `MY.FlockOpen && ${requirements}`,
+    START: `(MY.FlockOpen || ${PASSED_HERE}) && ${requirements}`,
     Rank: `${rank}.0`,
     Requirements: 'START',
     ...(refusal === undefined ? {} : { GryphusOwner: quoted(refusal) }),

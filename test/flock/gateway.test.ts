@@ -35,15 +35,17 @@ describe('a gateway', () => {
       },
       log: () => undefined,
     });
-    gateway.follow(new Map([['p', { agreement: AGREEMENT, key: KEY }]]), new Set(['p']));
+    agree({});
   });
+  const agree = (terms: Partial<Agreement>) =>
+    gateway.follow(new Map([['p', { agreement: { ...AGREEMENT, ...terms }, key: KEY }]]), new Set(['p']));
   afterEach(() => {
     gateway.close();
     rmSync(dir, { recursive: true, force: true });
   });
 
   /** The partner's end of a link. */
-  function connected() {
+  function connected(version = 1) {
     const [here, there] = pair();
     gateway.welcome(KEY.id, here);
     const heard: FlockMessage[] = [];
@@ -52,8 +54,8 @@ describe('a gateway', () => {
       (message) => void heard.push(message),
       () => undefined,
     );
-    channel.send({ t: 'hello', version: 1, agent: 'theirs', name: 'us' });
-    return { channel, refused: () => heard.filter(({ t }) => t === 'refused').length };
+    channel.send({ t: 'hello', version, agent: 'theirs', name: 'us' });
+    return { channel, heard, refused: () => heard.filter(({ t }) => t === 'refused').length };
   }
 
   const size = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
@@ -63,6 +65,47 @@ describe('a gateway', () => {
       channel.send({ t: 'prepare', key: `theirs.${n}.0.1`, round: 1, ...job });
     }
   };
+
+  const hop = (name: string) => ({ agent: name, name });
+  it.each([
+    ['that comes back to us', {}, { path: ['home', 'ours'] }, 'path'],
+    ['that comes back to the partner', {}, { path: ['theirs'] }, 'path'],
+    ['that would come back to its home', { forward: ['c'] }, { path: ['home'], to: ['c', 'home'] }, 'path'],
+    ['that the agreement does not let it pass on', { forwarded: false }, { path: ['home'] }, 'forwarded'],
+    ['that we are not to pass on', {}, { to: ['c'] }, 'forward'],
+    ['that we are to pass on to nobody we know', { forward: ['c'] }, { to: ['c'] }, 'forward'],
+    ['that has come by the way that is agreed on', {}, { path: ['home'] }, 'idle'],
+  ] as const)(
+    'answers a job %s',
+    async (_, terms: Partial<Agreement>, way: { path?: readonly string[]; to?: readonly string[] }, clause) => {
+      agree({ forwarded: true, ...terms });
+      const { channel, heard } = connected(4);
+      const { path = [], to = [] } = way;
+      const hops = {
+        ...(path.length > 0 ? { path: path.map(hop) } : {}),
+        ...(to.length > 0 ? { to: to.map(hop) } : {}),
+      };
+      const job = { user: 'u', ad: {}, size, lease: 600, spec: JUST_TRUE };
+      channel.send({ t: 'prepare', key: 'home.1.0.1', round: 1, ...job, ...hops });
+      const refusal = await until('the refusal', () => heard.find(({ t }) => t === 'refused'));
+      expect(refusal).toMatchObject({ clause });
+    },
+  );
+
+  it('uses no machines of other pools beyond what the agreement says, and none that are offered in a circle', async () => {
+    const kind = (...path: string[]) => ({ ad: {}, machines: 1, each: size, all: size, path: path.map(hop) });
+    agree({ hops: 2 });
+    const { channel } = connected(4);
+    channel.send({
+      t: 'list',
+      kinds: [kind('c'), kind('c', 'ours'), kind('c', 'd'), kind('c', 'd', 'e'), kind('theirs')],
+    });
+    const beyond = () => gateway.status()[0]?.beyond?.map(({ pool }) => pool) ?? [];
+    await until('the list', () => beyond().length > 0 || undefined);
+    expect(beyond()).toEqual(['c via p', 'd via c via p']);
+    agree({ hops: 1 });
+    expect(beyond()).toEqual(['c via p']);
+  });
 
   it('leaves a partner alone that asks for more than 2,000 jobs at once, and 50 a second', async () => {
     const { channel, refused } = connected();

@@ -155,10 +155,12 @@ describe('a request of a partner', () => {
   });
 });
 
+const BIO = { partner: 'bio', beyond: [], agents: ['theirs'] };
+
 describe('what a partner gets of a job', () => {
   it('has no path, mail address or proxy of ours', () => {
     const ad = outgoingAd(
-      'bio',
+      BIO,
       {
         Iwd: '"/home/me"',
         UserLog: '"/home/me/l"',
@@ -182,7 +184,7 @@ describe('what a partner gets of a job', () => {
 describe('a job that asks for a partner by its name', () => {
   it('is not asked for that name by the machines there', () => {
     const requirements = '(TARGET.FlockPool == "bio" || flockpool =?= undefined) && MY.FlockPool > 1 && x.FlockPool';
-    const { Requirements, Rank, Note } = outgoingAd('bio', {
+    const { Requirements, Rank, Note } = outgoingAd(BIO, {
       Requirements: requirements,
       Rank: 'ifThenElse(FlockPool == "bio", {FlockPool}[0] == "bio", 0)',
       Note: '"FlockPool"',

@@ -16,7 +16,7 @@ import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
 import type { FromWorker } from '../../src/pool/wire/wire.ts';
 import { SLOW } from '../slow.ts';
 import { JUST_TRUE } from '../pool/just-true.ts';
-import { TwoSides } from './two-sides.ts';
+import { going, TwoSides } from './two-sides.ts';
 
 const KEY: AttemptKey = 'a.1.0.1';
 const RUNS = SLOW ? 20_000 : 300;
@@ -192,8 +192,8 @@ describe('whatever a partner says of jobs that it was given', () => {
           recoverBorrowed([]),
         );
         const start = { t: 'start', claim: 'c', kind: 'k', size: SIZE, spec: JUST_TRUE, lease: 600, ad: {} } as const;
-        borrower.start('p', 'w', { ...start, key: 'theirs.1.0.1' });
-        borrower.start('q', 'v', { ...start, key: 'other.1.0.1' });
+        borrower.start(going('p', 'w'), { ...start, key: 'theirs.1.0.1' });
+        borrower.start(going('q', 'v'), { ...start, key: 'other.1.0.1' });
         borrower.order({ t: 'follow', key: 'theirs.1.0.1', stdout: 0, stderr: 0 });
         if (streams) {
           borrower.hear('p', { t: 'prepared', key: 'theirs.1.0.1', round: 1 }, Buffer.alloc(0));

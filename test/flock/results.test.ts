@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Agreement, AGREEMENT_KEYS } from '../../src/config/agreements.ts';
 import { presets } from '../../src/config/table.ts';
+import { GryphusError } from '../../src/errors.ts';
+import type { Hop } from '../../src/flock/flock-wire.ts';
 import type { Borrowed } from '../../src/flock/borrowed-journal.ts';
 import { refusalOf, results, type ResultsOptions } from '../../src/flock/results.ts';
 
@@ -8,7 +10,11 @@ const KEY = 'ours.1.0.1';
 const agreement: Agreement = { ...presets(AGREEMENT_KEYS), name: 'p', keyFile: '/k', to: true, max_result: 100 };
 
 /** A job that left one file at a partner, and what was written down and asked for meanwhile. */
-function ended(stdoutBytes: number, fileBytes: number) {
+function ended(
+  stdoutBytes: number,
+  fileBytes: number,
+  { to = [] as readonly Hop[], fault = undefined as Error | undefined } = {},
+) {
   const refused: string[] = [];
   const asked: string[] = [];
   const borrowed: Borrowed = {
@@ -21,6 +27,7 @@ function ended(stdoutBytes: number, fileBytes: number) {
       ad: {},
       size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
       lease: 600,
+      ...(to.length > 0 ? { to: [...to] } : {}),
       spec: { executable: { kind: 'there', path: '/bin/true' }, args: [], env: {}, inputs: [], joinStderr: false },
     },
     phase: 'ended',
@@ -34,8 +41,9 @@ function ended(stdoutBytes: number, fileBytes: number) {
       strike: () => undefined,
       refused: (by, { clause }) => void refused.push(`${by} ${clause}`),
       direct: {
-        ask: async (question) => {
-          asked.push(question.what);
+        ask: async (question, isNear) => {
+          asked.push(isNear === false ? `${question.what} by the gateways` : question.what);
+          if (fault) throw fault;
           const files = [{ name: 'out', bytes: fileBytes, executable: false }];
           return { t: 'answer', id: 1, ok: true, files, bytes: Buffer.from('abc') };
         },
@@ -71,6 +79,22 @@ describe('results of a job at a partner', () => {
     });
     expect(refused).toEqual(['us max_result']);
     expect(asked).toEqual(what === 'files' ? ['files'] : []);
+  });
+
+  const beyond = [{ agent: 'c', name: 'c' }];
+  it('of a job that was passed on come by the gateways', async () => {
+    const { options, asked } = ended(1, 1, { to: beyond });
+    await results(FILES, options);
+    await results(READ, options);
+    expect(asked).toEqual(['files by the gateways', 'read by the gateways']);
+  });
+
+  it('that a pool between does not bring are refused for good, which a partner cannot say of its own', async () => {
+    const fault = new GryphusError('site-refused', 'too much');
+    const refusal = async (to: readonly Hop[]) =>
+      refusalOf(7, await results(FILES, ended(1, 1, { to, fault }).options).catch((error: unknown) => error));
+    expect(await refusal(beyond)).toMatchObject({ refused: true, message: 'partner p: too much' });
+    expect(await refusal([])).not.toHaveProperty('refused');
   });
 
   it('that the partner cannot give now are asked for again', () => {

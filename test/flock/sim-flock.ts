@@ -3,12 +3,14 @@ import { presets } from '../../src/config/table.ts';
 import { Balance } from '../../src/flock/balance.ts';
 import { recoverBorrowed } from '../../src/flock/borrowed-journal.ts';
 import { Borrower } from '../../src/flock/borrower.ts';
-import { goingRequirements, isRefused, lendable } from '../../src/flock/clauses.ts';
+import { goingRequirements, isRefused, lendable, PASSED_HERE } from '../../src/flock/clauses.ts';
 import type { FlockMessage, LentKind } from '../../src/flock/flock-wire.ts';
 import { incoming } from '../../src/flock/incoming.ts';
 import { Lender } from '../../src/flock/lender.ts';
 import { recoverLent } from '../../src/flock/lent-journal.ts';
 import { availability, idleMachines } from '../../src/flock/lists.ts';
+import { type Neighbour, Passing } from '../../src/flock/passing.ts';
+import { usable, withWay } from '../../src/flock/paths.ts';
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { CentralManager } from '../../src/pool/central-manager/central-manager.ts';
@@ -17,6 +19,7 @@ import { slotAds } from '../../src/pool/central-manager/slot-ads.ts';
 import { NOTHING, plus } from '../../src/pool/wire/slots.ts';
 import type { FromCentralManager, RunSpec, Size } from '../../src/pool/wire/wire.ts';
 import type { Ending, Report } from '../../src/site/contract.ts';
+import { going } from './two-sides.ts';
 
 const ONE: Size = { cpus: 1, memoryMb: 1000, diskKb: 1e6, gpus: 0 };
 const ASKED: Size = { cpus: 1, memoryMb: 100, diskKb: 1, gpus: 0 };
@@ -28,6 +31,10 @@ const SPEC: RunSpec = {
   joinStderr: false,
 };
 const EMPTY = Buffer.alloc(0);
+
+interface SimNeighbour extends Neighbour {
+  kinds: readonly LentKind[];
+}
 
 interface Coming {
   readonly at: number;
@@ -100,7 +107,8 @@ export class SimPool {
   readonly #flock: SimFlock;
   readonly #borrower: Borrower;
   readonly #lender: Lender;
-  readonly #offers = new Map<string, readonly LentKind[]>();
+  readonly #passing: Passing;
+  readonly #neighbours = new Map<string, SimNeighbour>();
   readonly #kinds = new Map<string, AttrTexts>();
   readonly #seconds = new Map<number, number>();
   readonly #shown = new Map<string, string>();
@@ -132,7 +140,10 @@ export class SimPool {
     this.#borrower = new Borrower(
       {
         ...common,
-        say: (worker, message) => this.cm.hear(worker, message, EMPTY),
+        say: (worker, message) => {
+          this.cm.hear(worker, message, EMPTY);
+          if (message.t === 'gone') this.#passing.back(message.key, message.message);
+        },
         fault: (_, message) => {
           throw new Error(message);
         },
@@ -146,13 +157,17 @@ export class SimPool {
         ...common,
         now: () => flock.now,
         admit: (partner, asked) => {
-          const may = this.#lendable(partner);
+          const { path = [], to = [] } = asked;
+          const may = this.#lendable(partner, to.length > 0);
           if (isRefused(may)) return may;
           if (may.cores < 1) return { clause: 'max', message: '' };
-          const made = incoming(asked, this.#agreement(partner), partner);
+          const wrong = this.#passing.refusal(this.#neighbour(partner), asked);
+          if (wrong) return wrong;
+          const made = incoming(asked, this.#agreement(partner), path[0]?.agent ?? partner);
           if ('clause' in made || 'base' in made.request.spec)
             return { clause: 'job', message: 'message' in made ? made.message : '' };
-          return { request: { ...made.request, spec: made.request.spec } };
+          const ad = withWay(made.request.ad, partner, { path, to }) ?? made.request.ad;
+          return { request: { ...made.request, ad, spec: made.request.spec }, passage: { path, to } };
         },
         bring: () => Promise.resolve(),
         discard: () => undefined,
@@ -173,6 +188,15 @@ export class SimPool {
       },
       recoverLent([], 0),
     );
+    this.#passing = new Passing({
+      agent: name,
+      partners: this.#neighbours,
+      lender: () => this.#lender,
+      borrower: () => this.#borrower,
+      shown: () => ({ offered: (partner) => [...this.#offersOf(partner)], waiting: this.#waits }),
+      tell,
+      clock,
+    });
     for (let i = 0; i < stations; i++)
       this.#join(`${name}${i}`, ONE, { GryphusLendsAs: '"nobody"', GryphusLendsOffline: 'true' });
     flock.pools.push(this);
@@ -230,10 +254,16 @@ export class SimPool {
   }
 
   #toWorker(worker: string, message: FromCentralManager): void {
-    const partner = worker.startsWith('@') ? worker.slice(1) : undefined;
+    const [partner, ...beyond] = worker.startsWith('@') ? worker.slice(1).split('>') : [];
     if (message.t === 'kind') this.#kinds.set(message.id, message.ad);
     else if (message.t === 'start') {
-      if (partner !== undefined) return this.#borrower.start(partner, worker, message, this.#kinds.get(message.kind));
+      if (partner !== undefined) {
+        const way = {
+          beyond: beyond.map((agent) => ({ agent, name: agent })),
+          passage: this.#passing.passageOf(message.key),
+        };
+        return this.#borrower.start({ ...going(partner, worker), ...way }, message, this.#kinds.get(message.kind));
+      }
       const { key } = message;
       const own: AttrTexts = { ...this.#kinds.get(message.kind), ...message.ad };
       this.#flock.starts.set(key, (this.#flock.starts.get(key) ?? 0) + 1);
@@ -276,7 +306,7 @@ export class SimPool {
   hear(partner: string, message: FlockMessage): void {
     switch (message.t) {
       case 'list':
-        this.#offers.set(partner, message.kinds);
+        Object.assign(this.#neighbour(partner), { kinds: message.kinds, takesForwarded: message.forwarded === true });
         return;
       case 'prepare':
       case 'commit':
@@ -285,6 +315,7 @@ export class SimPool {
         return void this.#lender.hear(partner, message);
       case 'prepared':
       case 'refused':
+      case 'onward':
       case 'started':
       case 'ended':
       case 'gone':
@@ -312,14 +343,33 @@ export class SimPool {
     return found;
   }
 
-  #lendable(partner: string) {
+  /** A partner as Passing knows it: its agent is its name. */
+  #neighbour(name: string): SimNeighbour {
+    const known = this.#neighbours.get(name);
+    if (known) return known;
+    const partner = { agreement: this.#agreement(name), key: { id: '', key: '' } };
+    const made = { name, agent: name, partner, closed: undefined, takesForwarded: false, kinds: [] };
+    this.#neighbours.set(name, made);
+    return made;
+  }
+
+  #offersOf(partner: string): readonly LentKind[] {
+    const { kinds } = this.#neighbour(partner);
+    return usable(kinds, partner, this.#agreement(partner).hops, this.#passing.around(partner));
+  }
+
+  get #waits(): boolean {
+    return [...this.cm.attempts()].some(({ phase, client }) => phase === 'idle' && client === 'own');
+  }
+
+  #lendable(partner: string, passes = false) {
     const terms = this.#agreement(partner);
     const { parts } = idleMachines(this.#slots, terms);
     const { lent, borrowed } = this.#balance(partner).over('day', this.#flock.now);
     return lendable(terms, {
       lent: this.#lender.held(partner),
-      idle: parts.length - this.#lender.promised(this.#slotsAt),
-      borrowed: this.#borrower.cores(),
+      idle: passes ? 1e9 : parts.length - this.#lender.promised(this.#slotsAt),
+      borrowed: passes ? 0 : this.#borrower.cores(),
       ahead: lent - borrowed,
       now: this.#flock.now,
     });
@@ -340,33 +390,51 @@ export class SimPool {
         this.#balance(job.partner).add(this.#flock.now, 0, this.#flock.lookEvery);
     this.#slots = slotAds(this.cm);
     this.#slotsAt = this.#flock.now * 1000;
-    const waits = [...this.cm.attempts()].some(({ phase, client }) => phase === 'idle' && client === 'own');
+    this.#passing.tick();
+    const waits = this.#waits;
     for (const [partner, terms] of this.agreements) {
+      const neighbour = this.#neighbour(partner);
       const may = this.#lendable(partner);
       const { parts } = idleMachines(this.#slots, terms);
-      const kinds = isRefused(may) ? [] : availability(parts, may.cores);
-      this.#flock.pools.find(({ name }) => name === partner)?.hear(this.name, { t: 'list', kinds });
-      const [kind] = this.#offers.get(partner) ?? [];
-      let running = NOTHING;
-      for (const { job, phase } of this.#borrower.jobs)
-        if (job.partner === partner && phase !== 'ended') running = plus(running, job.size);
-      const size = { ...plus(kind?.all ?? NOTHING, running), diskKb: 1e9 };
-      const open = waits && kind !== undefined;
-      const ad = {
-        FlockPool: `"${partner}"`,
-        Rank: '-1000000.0',
-        START: `${open} && ${goingRequirements(terms, kind?.each)}`,
-        ...kind?.ad,
-      };
-      const shown = JSON.stringify([ad, size]);
-      if (shown === this.#shown.get(partner)) continue;
-      this.#shown.set(partner, shown);
-      if (this.cm.collector.get(`@${partner}`)) this.cm.hear(`@${partner}`, { t: 'ad', ad, size }, EMPTY);
-      else this.#join(`@${partner}`, size, ad);
+      const mayPass = this.#lendable(partner, true);
+      const beyond = isRefused(mayPass) ? [] : this.#passing.offers(neighbour, mayPass.cores);
+      const kinds = [...(isRefused(may) ? [] : availability(parts, may.cores)), ...beyond];
+      const forwarded = terms.forwarded ? ({ forwarded: true } as const) : {};
+      this.#flock.pools.find(({ name }) => name === partner)?.hear(this.name, { t: 'list', kinds, ...forwarded });
+      const offers = new Map(this.#offersOf(partner).map((kind) => [workerOf(partner, kind), kind]));
+      const shown = [...this.#shown.keys()].filter((worker) => worker.split('>')[0] === `@${partner}`);
+      for (const worker of new Set([`@${partner}`, ...offers.keys(), ...shown]))
+        this.#show(worker, terms, offers.get(worker), waits && terms.to, neighbour.takesForwarded);
     }
+  }
+
+  #show(worker: string, terms: Agreement, kind: LentKind | undefined, waits: boolean, passes: boolean): void {
+    let running = NOTHING;
+    for (const { job, phase } of this.#borrower.jobs)
+      if (job.worker === worker && phase !== 'ended') running = plus(running, job.size);
+    const size = { ...plus(kind?.all ?? NOTHING, running), diskKb: 1e9 };
+    const way = worker.slice(1).replaceAll('>', ' ');
+    const ad = {
+      FlockPool: `"${way}"`,
+      FlockWay: `"${way}"`,
+      FlockPasses: String(passes && kind !== undefined),
+      Rank: `${-1_000_000 - (kind?.path?.length ?? 0)}.0`,
+      START: `(${waits && kind !== undefined} || ${PASSED_HERE}) && ${goingRequirements(terms, kind?.each)}`,
+      ...kind?.ad,
+    };
+    const text = JSON.stringify([ad, size]);
+    if (text === this.#shown.get(worker)) return;
+    this.#shown.set(worker, text);
+    if (this.cm.collector.get(worker)) this.cm.hear(worker, { t: 'ad', ad, size }, EMPTY);
+    else this.#join(worker, size, ad);
   }
 
   get isDone(): boolean {
     return [...this.jobs.values()].every(({ endedAt }) => endedAt !== undefined);
   }
+}
+
+/** The slots that stand for a pool: those of a partner, or of one beyond it. */
+function workerOf(partner: string, { path = [] }: LentKind): string {
+  return `@${[partner, ...path.map(({ agent }) => agent)].join('>')}`;
 }

@@ -3,6 +3,7 @@ import { type BorrowedEntry, recoverBorrowed } from '../../src/flock/borrowed-jo
 import { Borrower } from '../../src/flock/borrower.ts';
 import type { FlockMessage } from '../../src/flock/flock-wire.ts';
 import { Lender } from '../../src/flock/lender.ts';
+import type { Going } from '../../src/flock/outgoing-job.ts';
 import { type LentEntry, recoverLent } from '../../src/flock/lent-journal.ts';
 import type { FromCentralManager, FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import type { AttemptRequest } from '../../src/pool/wire/client-wire.ts';
@@ -11,6 +12,11 @@ import { SimulatedCrash } from '../../src/util/crash-point.ts';
 import { JUST_TRUE } from '../pool/just-true.ts';
 
 const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
+
+/** A job of our own on its way to a partner's own machines. */
+export function going(partner: string, worker: string): Going {
+  return { partner, worker, agent: partner, beyond: [], passage: undefined };
+}
 
 /** A journal that survives its process: what was added and saved before it died. */
 class Disk<Entry> {
@@ -87,9 +93,14 @@ export class LendersPool {
   }
 }
 
+/** What lends uses of a central manager, and what that has. */
+type CentralManager = Pick<LendersPool, 'ports' | 'tell'> & { readonly jobs: ReadonlyMap<AttemptKey, Report> };
+
 /** Both gateways in one process, with a link and disks that can fail, between two pools. */
 export class TwoSides {
   readonly pool = new LendersPool();
+  readonly #pool: CentralManager;
+  onCrash: (side: 'borrower' | 'lender') => void = () => undefined;
   readonly said: FromWorker[] = [];
   readonly faults: string[] = [];
   readonly refusals: string[] = [];
@@ -104,7 +115,9 @@ export class TwoSides {
   /** Why the lender takes nothing. */
   refusal: { readonly clause: string; readonly message: string } | undefined;
 
-  constructor() {
+  /** `pool`: the lender's central manager, if it is another than the usual one. */
+  constructor(pool?: CentralManager) {
+    this.#pool = pool ?? this.pool;
     this.startBorrower();
     this.startLender();
     this.connect();
@@ -145,7 +158,7 @@ export class TwoSides {
         admit: (_, { key, ad, size, lease, spec }) =>
           this.refusal ?? { request: { key, owner: 'u@p', ad, size, lease, prio: 0, spec, leased: true } },
         bring: () => Promise.resolve(),
-        pool: this.pool.ports,
+        pool: this.#pool.ports,
         discard: () => undefined,
         changed: () => undefined,
         refused: () => undefined,
@@ -156,8 +169,8 @@ export class TwoSides {
       recoverLent(this.#lentDisk.saved, 0),
     );
     this.lender = lender;
-    this.pool.tell = (report) => this.#guard('lender', () => lender.reports([report], false));
-    this.#guard('lender', () => lender.reports([...this.pool.jobs.values()], true));
+    this.#pool.tell = (report) => this.#guard('lender', () => lender.reports([report], false));
+    this.#guard('lender', () => lender.reports([...this.#pool.jobs.values()], true));
   }
 
   cut(tell = true): void {
@@ -186,7 +199,7 @@ export class TwoSides {
       lease: 600,
       ad,
     };
-    this.#guard('borrower', () => this.borrower.start('p', 'w', start, {}));
+    this.#guard('borrower', () => this.borrower.start(going('p', 'w'), start, {}));
   }
 
   order(order: Parameters<Borrower['order']>[0]): void {
@@ -233,6 +246,7 @@ export class TwoSides {
       this.crashes += 1;
       if (side === 'borrower') this.startBorrower();
       else this.startLender();
+      this.onCrash(side);
     }
   }
 

@@ -39,6 +39,17 @@ docs/flock.md explains them.`,
     }),
     hours: Flags.string({ helpValue: '<expression>', summary: 'When we lend, over ClockMin and ClockDay.' }),
     retirement: Flags.string({ helpValue: '<time>', summary: 'How long a job of theirs runs undisturbed (0s).' }),
+    hops: Flags.integer({
+      helpValue: '<n>',
+      min: 0,
+      summary: 'Through how many further pools our jobs may be passed on from there (0).',
+    }),
+    forward: Flags.string({
+      helpValue: '<name>',
+      multiple: true,
+      summary: 'A partner of ours to whom their jobs may be passed on.',
+    }),
+    forwarded: Flags.boolean({ summary: 'Jobs that they pass on for other pools may run here.' }),
     balance: Flags.option({
       options: ['none', 'day', 'month'] as const,
       summary: 'The time over which both sides use about as much of each other (none).',
@@ -49,8 +60,10 @@ docs/flock.md explains them.`,
   async run(): Promise<void> {
     const { args, flags } = await this.parse(FlockAdd);
     const { to, from, url, via, max, threshold, user: users, requirements, hours, retirement, balance } = flags;
+    const { hops, forward, forwarded } = flags;
     const flock = await (await this.configuration(flags)).flock();
-    const keys = { to, from, url, via, max, threshold, users, requirements, hours, retirement, balance };
+    const passing = { hops, forward, forwarded };
+    const keys = { to, from, url, via, max, threshold, users, requirements, hours, retirement, balance, ...passing };
     const { file } = await flock.add(args.name, keys, {
       replace: flags.force,
       ...(flags['new-key'] === undefined ? {} : { newKey: flags['new-key'] }),

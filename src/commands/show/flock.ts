@@ -42,6 +42,12 @@ export function agreementLines(
         ? `  our jobs there: not now (${status.closed.clause}): ${status.closed.message}`
         : `  our jobs there: ${counted(status.borrowed, 'core')} held, ${status.offered} offered on ${counted(status.machines, 'machine')}`,
     );
+  for (const { pool, cores, machines } of (status.to && !status.closed && status.beyond) || [])
+    lines.push(`  of these ${pool}: ${cores} offered on ${counted(machines, 'machine')}`);
+  if (status.to && status.takesForwarded) lines.push('  it takes jobs that we pass on for others');
+  if (agreement && agreement.forward.length > 0)
+    lines.push(`  their jobs are passed on to ${agreement.forward.join(', ')}`);
+  if (agreement?.forwarded) lines.push('  jobs that they pass on for others are taken');
   if (status.from)
     lines.push(
       `  their jobs here: ${counted(status.lent, 'core')} held${status.lending ? `; no more (${status.lending.clause}): ${status.lending.message}` : ''}`,
@@ -61,8 +67,17 @@ export function agreementLines(
     );
   }
   if (status.jobs.length > 0) {
-    const rows = status.jobs.map(({ key, user, where, is, cpus }) => [key, user, where, is, String(cpus)]);
-    lines.push('', ...tableLines(['Attempt', 'User', 'Where', 'State', ' Cores'], rows, width));
+    const rows = status.jobs.map(({ key, user, where, is, cpus, way }) => [
+      key,
+      user,
+      where,
+      is,
+      String(cpus),
+      way ?? '',
+    ]);
+    const passed = status.jobs.some(({ way }) => way !== undefined);
+    const heads = ['Attempt', 'User', 'Where', 'State', ' Cores', ...(passed ? ['Way'] : [])];
+    lines.push('', ...tableLines(heads, passed ? rows : rows.map((row) => row.slice(0, -1)), width));
   }
   if (status.refusals.length > 0) {
     const rows = status.refusals.map(({ at, by, clause, message, times }) => [

@@ -82,7 +82,14 @@ export const resultsAnswer = z.discriminatedUnion('ok', [
     missing: maybe(z.array(text.max(4096)).max(MOST_FILES)),
     odd: maybe(z.array(oddOutput).max(MOST_FILES)),
   }),
-  z.strictObject({ t: z.literal('answer'), id: count, ok: z.literal(false), message: text.max(1000) }),
+  /** `refused`: asking again would be in vain. Said by gateways only, since version 4 of their protocol, of jobs that were passed on. */
+  z.strictObject({
+    t: z.literal('answer'),
+    id: count,
+    ok: z.literal(false),
+    message: text.max(1000),
+    refused: maybe(z.literal(true)),
+  }),
 ]);
 export type ResultsAnswer = Read<typeof resultsAnswer>;
 
