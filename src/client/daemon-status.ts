@@ -3,8 +3,8 @@ import { daemonsOnDisk, forgetDaemon } from '../config/daemon-files.ts';
 import { loadSettings } from '../config/settings.ts';
 import type { Paths } from '../config/paths.ts';
 import { GryphusError } from '../errors.ts';
-import { centralManagerOf } from '../pool/host/pid-files.ts';
-import { failureOf, poolPlaces } from '../pool/host/places.ts';
+import { centralManagerOf, workerOf } from '../pool/host/pid-files.ts';
+import { failureOf, type PoolPlaces, poolPlaces } from '../pool/host/places.ts';
 import { hostElsewhere, openQueue, type Queue, queueRepairs, serverState, stopRedis } from '../queue/api.ts';
 import { DAEMONS } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
@@ -17,6 +17,8 @@ import type { DaemonStatus, Totals } from './types.ts';
 /** How long a daemon may take for an orderly end, in milliseconds. Without its queue it has nothing to finish. */
 const PATIENCE_MS = 20_000;
 const PATIENCE_WITHOUT_QUEUE_MS = 2_000;
+/** The same of a worker, which may be writing checkpoints. */
+const PATIENCE_OF_WORKER_MS = 660_000;
 
 type Manager = Daemon & { readonly identity: string };
 
@@ -71,8 +73,14 @@ async function repairsOf({ stateDir }: Paths): Promise<Pick<DaemonStatus, 'repai
   return last ? { repairs: { count: recent.length, at: last.at, message: last.message } } : {};
 }
 
-/** Ends all daemons of a state directory in an orderly way, the private Redis last. */
-export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
+/**
+ * Ends all daemons of a state directory in an orderly way, the private Redis last. `vacate`: also this machine's worker, which vacates its
+ * jobs.
+ */
+export async function endDaemons(
+  paths: Paths,
+  { vacate = false }: { readonly vacate?: boolean } = {},
+): Promise<DaemonStatus> {
   const host = await hostElsewhere(paths.stateDir);
   if (host !== undefined) throw notHere(paths.stateDir, host);
   const settings = await loadSettings(paths);
@@ -88,13 +96,17 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
     throw thrown;
   });
   const patience = older ? PATIENCE_MS : PATIENCE_WITHOUT_QUEUE_MS;
+  let vacating: Promise<void> | undefined;
+  const told = () => {
+    if (vacate) vacating = endWorker(poolPlaces(paths));
+  };
   // They go first, or they would start the Scheduler again.
   const first = daemonsOnDisk(paths).filter(({ name }) => name === WEB || name === COMMAND_SERVER);
   await Promise.all(first.map((one) => endProcess(one, PATIENCE_WITHOUT_QUEUE_MS)));
   if (queue) {
     try {
       const scheduler = await runningScheduler(queue);
-      if (scheduler) await endProcess(scheduler, PATIENCE_MS);
+      if (scheduler) await endProcess(scheduler, PATIENCE_MS, told);
       // A Redis that the Scheduler had started again just before has ended with it.
       const managers = await managersOf(queue).catch((thrown: unknown) => {
         if (thrown instanceof GryphusError && thrown.code === 'queue-unavailable') return onDisk(paths).managers;
@@ -107,7 +119,7 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   } else {
     // The Scheduler goes first, or it would restart its Redis.
     const { scheduler, managers } = onDisk(paths);
-    if (scheduler) await endProcess(scheduler, patience);
+    if (scheduler) await endProcess(scheduler, patience, told);
     await Promise.all(managers.map((manager) => endProcess(manager, patience)));
   }
   // One that had to be killed must not be taken for one that crashed and is wanted back.
@@ -115,7 +127,9 @@ export async function endDaemons(paths: Paths): Promise<DaemonStatus> {
   // A killed Scheduler may have left its central manager running.
   const centralManager = centralManagerOf(poolPlaces(paths));
   if (centralManager) await endProcess(centralManager, PATIENCE_MS);
+  if (vacate) vacating ??= endWorker(poolPlaces(paths));
   if (!external) await stopRedis(options);
+  await vacating;
   return down;
 }
 
@@ -158,9 +172,19 @@ async function managersOf(queue: Queue): Promise<Manager[]> {
     .filter(isAlive);
 }
 
-async function endProcess(daemon: ProcessIdentity, patienceMs: number): Promise<void> {
+/** Ends this machine's worker; by then the Scheduler starts no central manager, which would start another worker. */
+async function endWorker(places: PoolPlaces): Promise<void> {
+  const centralManager = centralManagerOf(places);
+  if (centralManager) await endProcess(centralManager, PATIENCE_MS);
+  const worker = workerOf(places.workerDir);
+  if (worker) await endProcess(worker, PATIENCE_OF_WORKER_MS);
+}
+
+/** `onTold`: it has the signal. */
+async function endProcess(daemon: ProcessIdentity, patienceMs: number, onTold?: () => void): Promise<void> {
   const deadline = Date.now() + patienceMs;
   signal(daemon.pid, 'SIGTERM');
+  onTold?.();
   while (isAlive(daemon)) {
     if (Date.now() > deadline) signal(daemon.pid, 'SIGKILL');
     await new Promise((done) => setTimeout(done, 30));

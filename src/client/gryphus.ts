@@ -139,9 +139,12 @@ export class Gryphus {
     return statusWithoutQueue(loadPaths(environment(options)));
   }
 
-  /** Stops the Scheduler, the GridManagers and the private Redis; jobs at sites keep running. */
-  static async down(options: OpenOptions = {}): Promise<DaemonStatus> {
-    return endDaemons(loadPaths(environment(options)));
+  /**
+   * Stops the Scheduler, the GridManagers and the private Redis; jobs at sites keep running. `vacate`: then this machine's worker too,
+   * whose jobs run again later.
+   */
+  static async down(options: OpenOptions & { readonly vacate?: boolean } = {}): Promise<DaemonStatus> {
+    return endDaemons(loadPaths(environment(options)), options);
   }
 
   /** Resolves when the jobs are on disk (docs/ARCHITECTURE.md, invariant 1). */

@@ -8,15 +8,19 @@ import { oneByteChanges } from './one-byte.ts';
 import { readAt } from './redis-cover.ts';
 import {
   CHANGES_DIR,
+  changedByte,
   cutSums,
   type FileSums,
   hashOf,
+  manifestFile,
+  manifestOf,
   readSums,
   SEGMENT,
   type ServerFile,
   serverFiles,
   startOf,
   statOf,
+  type Sums,
   sumsFile,
   sumsText,
 } from './redis-sums.ts';
@@ -46,8 +50,8 @@ export function checkServerFiles(dir: string): PutBack[] {
   const sums = readSums(dir);
   if (!sums) return [];
   const known = new Map<string, FileSums>();
-  const changes: PutBack[] = [];
-  for (const file of serverFiles(dir)) {
+  const changes: PutBack[] = manifestChange(dir, sums);
+  for (const file of serverFiles(changes.length > 0 ? (sums.manifest ?? '') : manifestOf(dir))) {
     const of = sums.files.get(file.name);
     const found = statOf(dir, file.name);
     if (!of || !found) continue;
@@ -64,8 +68,17 @@ export function checkServerFiles(dir: string): PutBack[] {
     known.set(file.name, of);
   }
   for (const change of changes) putBack(change);
-  expectCut(dir, { files: known, run: '', whole: true });
+  expectCut(dir, { files: known, manifest: sums.manifest, run: '', whole: true });
   return changes;
+}
+
+/** The one change that makes the manifest what it was. Another difference is Redis' own, or it refuses to read it. */
+function manifestChange(dir: string, { manifest: was = '' }: Sums): PutBack[] {
+  const found = manifestOf(dir);
+  const byte = changedByte(was, found);
+  return byte === undefined
+    ? []
+    : [{ file: manifestFile(dir), byte, was: found.charCodeAt(byte), is: was.charCodeAt(byte) }];
 }
 
 function badSegments(path: string, of: FileSums): Bad[] {

@@ -7,7 +7,9 @@ import {
   CHANGES_DIR,
   endOf,
   type FileSums,
+  changedByte,
   LINES,
+  manifestOf,
   readSums,
   SEGMENT,
   type Segment,
@@ -46,7 +48,8 @@ export class FileCover {
    * that was in the file before the answer is whole, and stays.
    */
   async look(runId: () => Promise<string>): Promise<void> {
-    const files = serverFiles(this.#dir);
+    const manifest = manifestOf(this.#dir);
+    const files = serverFiles(manifest);
     const seen = JSON.stringify(files.map(({ name }) => [name, statOf(this.#dir, name)?.size]));
     if (files.length === 0 || seen === this.#seen) return;
     const run = await runId();
@@ -58,6 +61,7 @@ export class FileCover {
       sums.run = run;
       this.#append(LINES.run(run));
     }
+    this.#noteManifest(sums, manifest);
     for (const { file, size } of sizes) await this.#cover(sums, file, size);
     this.#seen = seen;
     this.#tidy(sums, files);
@@ -65,9 +69,11 @@ export class FileCover {
 
   /** The same when Redis has ended. `runs`: whether another one has been started since. */
   async rest(runs: () => boolean): Promise<void> {
-    const files = serverFiles(this.#dir);
+    const manifest = manifestOf(this.#dir);
+    const files = serverFiles(manifest);
     if (files.length === 0) return;
     const sums = this.#load();
+    this.#noteManifest(sums, manifest);
     for (const file of files) {
       const size = statOf(this.#dir, file.name)?.size ?? 0;
       if (runs()) return;
@@ -80,7 +86,7 @@ export class FileCover {
   #load(): Sums {
     const size = statSync(sumsFile(this.#dir), { throwIfNoEntry: false })?.size ?? 0;
     if (this.#sums && size === this.#size) return this.#sums;
-    const sums: Sums = readSums(this.#dir) ?? { files: new Map(), run: '', whole: false };
+    const sums: Sums = readSums(this.#dir) ?? { files: new Map(), manifest: undefined, run: '', whole: false };
     this.#sums = sums;
     this.#lines = linesOf(sums);
     if (sums.whole) this.#size = size;
@@ -103,6 +109,13 @@ export class FileCover {
       closeSync(fd);
     }
     if (endOf(known) < before) this.#append(LINES.cut(name, endOf(known)));
+  }
+
+  /** Redis replaces it as a whole, and does not read it while it runs: a change of one byte is damage. */
+  #noteManifest(sums: Sums, manifest: string): void {
+    if (sums.manifest === manifest || changedByte(sums.manifest ?? '', manifest) !== undefined) return;
+    sums.manifest = manifest;
+    this.#append(LINES.manifest(manifest));
   }
 
   async #cover(sums: Sums, { name }: ServerFile, size: number, runs?: () => boolean): Promise<void> {

@@ -35,6 +35,8 @@ export interface FileSums {
 /** What is known of Redis' files. */
 export interface Sums {
   readonly files: Map<string, FileSums>;
+  /** The text that names these files. */
+  manifest: string | undefined;
   /** The run id of the Redis since whose start the ends of files have been looked at; '' since the latest start. */
   run: string;
   /** Whether the last line was whole. */
@@ -45,10 +47,27 @@ export function sumsFile(dir: string): string {
   return join(dir, CHANGES_DIR, SUMS);
 }
 
+export function manifestFile(dir: string): string {
+  return join(dir, CHANGES_DIR, MANIFEST);
+}
+
+/** '' before Redis 7. */
+export function manifestOf(dir: string): string {
+  return readOr(manifestFile(dir)) ?? '';
+}
+
+/**
+ * Where two manifests differ, if it is in one byte. Redis writes the number of each file twice, so of two that it wrote, more bytes differ.
+ */
+export function changedByte(one: string, other: string): number | undefined {
+  if (one.length !== other.length) return undefined;
+  const places = [...one].flatMap((char, at) => (char === other[at] ? [] : [at]));
+  return places.length === 1 ? places[0] : undefined;
+}
+
 /** The files that Redis reads when it starts, in this order; none before version 7. */
-export function serverFiles(dir: string): ServerFile[] {
-  const text = readOr(join(dir, CHANGES_DIR, MANIFEST)) ?? '';
-  return text.split('\n').flatMap((line) => {
+export function serverFiles(manifest: string): ServerFile[] {
+  return manifest.split('\n').flatMap((line) => {
     const [, name, type] = /^file (\S+) seq \d+ type ([bi])$/.exec(line) ?? [];
     return name === undefined || name.includes('/') ? [] : [{ name, grows: type === 'i' }];
   });
@@ -84,14 +103,15 @@ export const LINES = {
   /** What is known of a file beyond this byte does not hold any more. */
   cut: (name: string, size: number) => lineOf(`cut ${name} ${size}`),
   run: (id: string) => lineOf(`run ${id}`),
+  manifest: (text: string) => lineOf(`manifest ${Buffer.from(text, 'latin1').toString('base64')}`),
 };
 
 /** All of it anew. */
-export function sumsText({ files, run }: Sums): string {
+export function sumsText({ files, manifest, run }: Sums): string {
   const lines = [...files].flatMap(([name, file]) =>
     file.segments.map((segment, i) => LINES.segment(name, file.inode, startOf(file, i), segment)),
   );
-  return [...lines, LINES.run(run)].join('');
+  return [...(manifest === undefined ? [] : [LINES.manifest(manifest)]), ...lines, LINES.run(run)].join('');
 }
 
 /** What is not whole, and all after it, is ignored; so is a segment that does not continue those before. `undefined`: there is none. */
@@ -101,7 +121,7 @@ export function readSums(dir: string): Sums | undefined {
 }
 
 export function parseSums(text: string): Sums {
-  const sums: Sums = { files: new Map(), run: '', whole: true };
+  const sums: Sums = { files: new Map(), manifest: undefined, run: '', whole: true };
   const lines = text.split('\n');
   sums.whole = lines.pop() === '';
   for (const line of lines) {
@@ -117,6 +137,7 @@ export function parseSums(text: string): Sums {
 
 function take(sums: Sums, [kind, name = '', ...rest]: readonly string[]): void {
   if (kind === 'run') sums.run = name;
+  if (kind === 'manifest') sums.manifest = Buffer.from(name, 'base64').toString('latin1');
   const file = sums.files.get(name);
   if (kind === 'cut' && file) cutSums(file, Number(rest[0]));
   if (kind !== 's') return;

@@ -64,7 +64,7 @@ const HEARTBEAT_MS = { shortest: 2000, longest: 5000 } as const;
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
 /** How often check sums of the queue's files are written, milliseconds. */
-const COVER_MS = 30_000;
+const COVER_MS = 2000;
 
 /**
  * The daemon that watches the queue: starts GridManagers for managers with work, creates the procs of late-materialized

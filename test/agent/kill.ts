@@ -59,3 +59,16 @@ export function kill(pid: number): void {
     // It had already exited.
   }
 }
+
+/** Processor time of all processes that run for an agent and of the children that they have waited for, in seconds. */
+export function secondsOf(agent: TestAgent): number {
+  const ticks = processes(agent).map(({ pid }) => {
+    try {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+      return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+    } catch {
+      return 0; // It has ended.
+    }
+  });
+  return ticks.reduce((sum, one) => sum + one, 0) / 100;
+}

@@ -7,16 +7,26 @@ const ROOT = join(import.meta.dirname, '../..');
 const MISSING = SLOW ? missingForSystemd() : '';
 if (MISSING !== '') process.stderr.write(`Sessions under systemd are not tested: there is no ${MISSING}.\n`);
 
-/** `as COMMANDS`: in a log-in of alice; `ours`: how many of her processes are Gryphus or its jobs. */
-const SCRIPT = `
+/**
+ * `as COMMANDS`: in a log-in of alice; `ours`: how many of her processes are Gryphus or its jobs; `until_ended COMMAND`: says how long these
+ * take to end, also when this script is told to end as well.
+ */
+const TOOLS = `
 as() { su -l alice -c "PATH=${dirname(process.execPath)}:/usr/bin:/bin; gryphus() { node /opt/gryphus/dist/bin/gryphus.js \\"\\$@\\"; }; $1"; }
 ours() { ps -u alice -o args --no-headers | grep -cE 'gryphus|redis|sleep 60[01]'; }
 soon() { for i in $(seq 1 600); do eval "$1" && return; sleep 0.2; done; echo "in vain: $1"; }
-clock() { cut -d. -f1 /proc/uptime; }
+clock() { cut -d' ' -f1 /proc/uptime; }
+began() { grep -c ^001 /home/alice/$1.log; }
+ended() { cat /home/alice/*.log | grep -cE '^(004|005|012)'; }
+until_ended() { since=$(clock); trap '' TERM; "$@" & soon '[ "$(ours)" = 0 ]'; echo "$*: all ended after $(clock | awk "{ print \\$1 - $since }") s"; }
+unit() { as 'mkdir -p ~/.config/systemd/user; gryphus up --systemd >~/.config/systemd/user/gryphus.service
+  export XDG_RUNTIME_DIR=/run/user/1500; systemctl --user daemon-reload; systemctl --user enable --now gryphus'; }
+`;
+
+const SCRIPT = `${TOOLS}
 case $BOOT in
 0)
-  as 'mkdir -p ~/.config/systemd/user; gryphus up --systemd >~/.config/systemd/user/gryphus.service
-    export XDG_RUNTIME_DIR=/run/user/1500; systemctl --user daemon-reload; systemctl --user enable --now gryphus'
+  unit
   soon '[ "$(loginctl list-sessions --no-legend | grep -c alice)" = 0 ]'
   soon '[ "$(ours)" = 0 ]'
   echo "after the log-out: $(ours)"
@@ -31,8 +41,7 @@ case $BOOT in
   soon '[ "$(cat /home/alice/*.log | grep -c ^001)" = 2 ]'
   sleep 11
   echo "lingering, after the log-out: $(grep -lE '^(004|005|012)' /home/alice/*.log | wc -l) jobs ended"
-  echo "reboot"
-  systemctl reboot
+  until_ended systemctl reboot
   ;;
 1)
   soon '[ "$(ours)" -ge 3 ]'
@@ -40,8 +49,79 @@ case $BOOT in
   soon '[ "$(grep -c ^001 /home/alice/pool.log)" = 2 ] || grep -q ^012 /home/alice/pool.log'
   soon 'grep -q ^012 /home/alice/site.log'
   grep -E -A1 '^(001|004|005|012)' /home/alice/pool.log /home/alice/site.log
-  touch /off
-  echo "off at $(clock)"
+  systemctl poweroff
+  ;;
+esac
+sleep 60
+`;
+
+/** Jobs: one that is not interrupted counts; one saves its process number when it is told to end, and says what was saved; two wait. */
+const JOBS = `
+cd /home/alice
+cat >count.py <<'END'
+import time
+n = 0
+while True:
+    n += 1
+    with open("/home/alice/counted", "a") as file:
+        print(n, file=file)
+    time.sleep(0.3)
+END
+cat >save.sh <<'END'
+#!/bin/sh
+trap 'echo $$ >saved; exit 3' TERM
+echo "$$ after $(cat saved)" >>/home/alice/saves
+while :; do sleep 0.2; done
+END
+job() { printf '%s\\n' "log = $1.log" "$2" queue >$1.sub; }
+job pool 'executable = /bin/sleep
+arguments = 600'
+job site 'universe = grid
+grid_resource = batch fork local
+executable = /bin/sleep
+arguments = 601'
+job count 'executable = /usr/bin/python3
+transfer_executable = false
+arguments = count.py
+transfer_input_files = count.py
+want_checkpoint = true'
+job save 'executable = save.sh
+when_to_transfer_output = ON_EXIT_OR_EVICT
+transfer_output_files = saved'
+mkdir -p .config/gryphus; printf '[pool]\\ncpus = 3\\n' >.config/gryphus/config.toml
+chmod 755 save.sh; chown -R alice: .
+`;
+
+const KILL_USER_PROCESSES = `${TOOLS}
+case $BOOT in
+0)
+  mkdir -p /etc/systemd/logind.conf.d; printf '[Login]\\nKillUserProcesses=yes\\n' >/etc/systemd/logind.conf.d/kill.conf
+  systemctl restart systemd-logind
+  ${JOBS}
+  as 'gryphus submit pool.sub; gryphus submit site.sub; while [ "$(cat *.log | grep -c ^001)" != 2 ]; do sleep 0.3; done'
+  soon '[ "$(ours)" = 0 ]'
+  echo "after the log-out: $(ours)"
+  # Nothing of it was known at the log-out: the next start finds out.
+  as 'gryphus up; while [ "$(grep -c ^001 pool.log)" != 2 ] || ! grep -q ^012 site.log; do sleep 0.3; done'
+  soon '[ "$(ours)" = 0 ]'
+  loginctl enable-linger alice
+  as 'gryphus release 2; while [ "$(grep -c ^001 pool.log)" != 3 ] || [ "$(grep -c ^001 site.log)" != 2 ]; do sleep 0.3; done'
+  soon '[ "$(ours)" = 0 ]'
+  echo "lingering, after the log-out: $(ours)"
+  unit
+  as 'gryphus submit count.sub; gryphus submit save.sub; while [ "$(grep -c ^012 site.log)" != 2 ]; do sleep 0.3; done; gryphus release 2'
+  soon '[ "$(began pool)" = 4 ] && [ "$(began site)" = 3 ] && [ "$(began count)" = 1 ] && [ "$(began save)" = 1 ]'
+  before=$(ended)
+  sleep 11
+  echo "the unit, after the log-out: $(($(ended) - before)) jobs ended"
+  until_ended systemctl reboot
+  ;;
+*)
+  soon '[ "$(began pool)" = $((4 + BOOT)) ] && [ "$(began count)" = $((1 + BOOT)) ] && [ "$(began save)" = $((1 + BOOT)) ]'
+  [ $BOOT = 2 ] || { until_ended systemctl stop user@1500.service; systemctl reboot; sleep 60; }
+  grep -E -A1 '^(001|004|005|012)' /home/alice/*.log
+  echo "saves:"; cat /home/alice/saves
+  echo "starts of the counter: $(grep -cx 1 /home/alice/counted)"
   systemctl poweroff
   ;;
 esac
@@ -61,6 +141,16 @@ it.skipIf(!SLOW || MISSING !== '')(
     expect(said).toMatch(/pool\.log:001 [^]*pool\.log:(?:004 [^]*pool\.log:001|012) /);
     expect(said).toMatch(/site\.log:012 [^]*(?:told to end|was rebooted)/);
     expect(said).not.toMatch(/\.log:005 /);
+  },
+  900_000,
+);
+
+it.skipIf(!SLOW || MISSING !== '')(
+  'under systemd that ends all processes of a log-out, by hand and by the unit, and at two ends of the unit',
+  async () => {
+    const said = await underSystemd(KILL_USER_PROCESSES, { [ROOT]: '/opt/gryphus' }, 800_000);
+    process.stderr.write(said);
+    expect(said).not.toContain('in vain');
   },
   900_000,
 );

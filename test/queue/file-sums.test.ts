@@ -96,6 +96,33 @@ describe("the sums of Redis' files", () => {
     );
   });
 
+  it('put back any byte of the manifest, also one that changed while Redis ran, and leave what Redis wrote there', async () => {
+    const file = pathOf('appendonly.aof.manifest');
+    const right = readFileSync(file);
+    const cover = new FileCover(dir);
+    for (let at = 0; at < right.length; at++) {
+      change(file, at, 1 << (at % 8));
+      if (at % 3 === 0) {
+        appendFileSync(incr(), content(50, at + 1));
+        await summed(cover);
+      }
+      const is = right[at];
+      expect(checkServerFiles(dir)).toEqual([{ file, byte: at, was: (is ?? 0) ^ (1 << (at % 8)), is }]);
+      expect(readFileSync(file).equals(right)).toBe(true);
+      if (at % 7 === 0) await summed(cover, String(at));
+    }
+    // With more of it damaged, Redis says so; what a rewrite put there is left as it is.
+    manifest(2);
+    writeFileSync(pathOf('appendonly.aof.2.base.rdb'), base);
+    writeFileSync(pathOf('appendonly.aof.2.incr.aof'), grown);
+    const rewritten = readFileSync(file);
+    expect(checkServerFiles(dir)).toEqual([]);
+    await summed();
+    change(file, 0, 2);
+    expect(checkServerFiles(dir)).toHaveLength(1);
+    expect(readFileSync(file).equals(rewritten)).toBe(true);
+  });
+
   it('put back one byte in each of several segments', () => {
     change(incr(), 3, 1);
     change(incr(), SEGMENT, 0x80);
