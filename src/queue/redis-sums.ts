@@ -61,8 +61,13 @@ export function manifestOf(dir: string): string {
  */
 export function changedByte(one: string, other: string): number | undefined {
   if (one.length !== other.length) return undefined;
-  const places = [...one].flatMap((char, at) => (char === other[at] ? [] : [at]));
-  return places.length === 1 ? places[0] : undefined;
+  let place: number | undefined;
+  for (let at = 0; at < one.length; at++) {
+    if (one[at] === other[at]) continue;
+    if (place !== undefined) return undefined;
+    place = at;
+  }
+  return place;
 }
 
 /** The files that Redis reads when it starts, in this order; none before version 7. */

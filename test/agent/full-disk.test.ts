@@ -51,7 +51,6 @@ describe.runIf(mounted)('a full disk', () => {
     const before = secondsOf(agent);
     await sleep(LONG_MS);
     const used = secondsOf(agent) - before;
-    process.stderr.write(`LONG used ${used} s of ${LONG_MS/1000}\n`);
     expect(used).toBeLessThan((LONG_MS / 1000) * BUSY);
   };
   const ledger = () => readFileSync(join(agent.work, 'ledger'), 'utf8').trim().split('\n').length;
@@ -72,35 +71,39 @@ describe.runIf(mounted)('a full disk', () => {
     expect((await agent.ads(next))[0]).toMatchObject({ JobStatus: 4, ExitCode: 0 });
   }, 240_000);
 
-  it('under the queue: nothing more is acknowledged, one error says so, and all continues when there is space', async () => {
-    agent = new TestAgent();
-    disk(agent.home, '12m');
-    mkdirSync(join(agent.home, 'sites'), { mode: 0o700 });
-    agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${agent.dir}/near"\n` });
-    agent.file('ledger', '');
-    const first = await job(`while [ ! -e ${agent.work}/go ]; do sleep 0.2; done; echo done`, ['output = out']);
-    await until('it to run', async () => (await agent.ads(first))[0]?.['JobStatus'] === 2 || undefined);
-    fill(join(agent.home, 'fat'));
-    let acknowledged = 1;
-    const refused = await until('a refusal', async () => {
-      const ran = await agent.run(['submit', '--terse', 'job.sub']);
-      if (ran.code !== 0) return ran;
-      acknowledged += 1;
-      return undefined;
-    });
-    expect(refused).toMatchObject({ code: 74, stdout: '' });
-    expect(refused.stderr).toMatch(/no space left (for the queue )?on the disk of .*\n {2}→ Free some space/);
-    // It ends while its end cannot be recorded.
-    writeFileSync(join(agent.work, 'go'), '');
-    expect((await agent.run(['q'])).code).toBe(74);
-    if (SLOW) await long();
-    expect((await agent.run(['q'])).code).toBe(74);
-    rmSync(join(agent.home, 'fat'));
-    await wait(first);
-    expect(agent.read('out')).toBe('done\n');
-    for (let cluster = 2; cluster <= acknowledged; cluster++) await wait(cluster);
-    expect(ledger()).toBe(acknowledged);
-  }, 240_000 + LONG_MS);
+  it(
+    'under the queue: nothing more is acknowledged, one error says so, and all continues when there is space',
+    async () => {
+      agent = new TestAgent();
+      disk(agent.home, '12m');
+      mkdirSync(join(agent.home, 'sites'), { mode: 0o700 });
+      agent.site('near', { url: 'local', batch: 'fork', more: `scratch = "${agent.dir}/near"\n` });
+      agent.file('ledger', '');
+      const first = await job(`while [ ! -e ${agent.work}/go ]; do sleep 0.2; done; echo done`, ['output = out']);
+      await until('it to run', async () => (await agent.ads(first))[0]?.['JobStatus'] === 2 || undefined);
+      fill(join(agent.home, 'fat'));
+      let acknowledged = 1;
+      const refused = await until('a refusal', async () => {
+        const ran = await agent.run(['submit', '--terse', 'job.sub']);
+        if (ran.code !== 0) return ran;
+        acknowledged += 1;
+        return undefined;
+      });
+      expect(refused).toMatchObject({ code: 74, stdout: '' });
+      expect(refused.stderr).toMatch(/no space left (for the queue )?on the disk of .*\n {2}→ Free some space/);
+      // It ends while its end cannot be recorded.
+      writeFileSync(join(agent.work, 'go'), '');
+      expect((await agent.run(['q'])).code).toBe(74);
+      if (SLOW) await long();
+      expect((await agent.run(['q'])).code).toBe(74);
+      rmSync(join(agent.home, 'fat'));
+      await wait(first);
+      expect(agent.read('out')).toBe('done\n');
+      for (let cluster = 2; cluster <= acknowledged; cluster++) await wait(cluster);
+      expect(ledger()).toBe(acknowledged);
+    },
+    240_000 + LONG_MS,
+  );
 
   const why = async (cluster: number) => agent.ok('why', String(cluster));
 

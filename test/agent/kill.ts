@@ -64,7 +64,9 @@ export function kill(pid: number): void {
 export function secondsOf(agent: TestAgent): number {
   const ticks = processes(agent).map(({ pid }) => {
     try {
-      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /, '')
+        .split(' ');
       return fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
     } catch {
       return 0; // It has ended.
