@@ -12,7 +12,7 @@ import { COMMAND_SERVER, type Daemon, MANAGER, SCHEDULER, WEB } from '../util/da
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { isOlderState } from '../util/state-version.ts';
 import { runningScheduler } from './daemon.ts';
-import type { DaemonStatus, Totals } from './types.ts';
+import type { DaemonStatus, DownOptions, Totals } from './types.ts';
 
 /** How long a daemon may take for an orderly end, in milliseconds. Without its queue it has nothing to finish. */
 const PATIENCE_MS = 20_000;
@@ -79,7 +79,7 @@ async function repairsOf({ stateDir }: Paths): Promise<Pick<DaemonStatus, 'repai
  */
 export async function endDaemons(
   paths: Paths,
-  { vacate = false }: { readonly vacate?: boolean } = {},
+  { vacate = false }: Pick<DownOptions, 'vacate'> = {},
 ): Promise<DaemonStatus> {
   const host = await hostElsewhere(paths.stateDir);
   if (host !== undefined) throw notHere(paths.stateDir, host);

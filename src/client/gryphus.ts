@@ -38,6 +38,7 @@ import type {
   CheckStep,
   ClusterView,
   DaemonStatus,
+  DownOptions,
   DryRun,
   JobView,
   LeftSite,
@@ -82,10 +83,7 @@ export class Gryphus {
     this.#starts = starts;
   }
 
-  /**
-   * Opens the agent of this user (or of `home`), and starts its Scheduler if none runs, and again when it crashes until
-   * `close()`, unless told not to.
-   */
+  /** Opens the agent of this user (or of `home`), and until `close()` starts its Scheduler when none runs, unless told not to. */
   static async open(options: OpenOptions = {}): Promise<Gryphus> {
     const env = environment(options);
     const paths = loadPaths(env);
@@ -139,11 +137,8 @@ export class Gryphus {
     return statusWithoutQueue(loadPaths(environment(options)));
   }
 
-  /**
-   * Stops the Scheduler, the GridManagers and the private Redis; jobs at sites keep running. `vacate`: then this machine's worker too,
-   * whose jobs run again later.
-   */
-  static async down(options: OpenOptions & { readonly vacate?: boolean } = {}): Promise<DaemonStatus> {
+  /** Stops the Scheduler, the GridManagers and the private Redis; jobs at sites keep running. */
+  static async down(options: DownOptions = {}): Promise<DaemonStatus> {
     return endDaemons(loadPaths(environment(options)), options);
   }
 

@@ -36,6 +36,11 @@ export interface OpenOptions {
   readonly onFetch?: (progress: FetchProgress) => void;
 }
 
+export interface DownOptions extends OpenOptions {
+  /** End this machine's worker too; its jobs are vacated, and run again later. */
+  readonly vacate?: boolean;
+}
+
 /** One job, as a user asks for it. */
 export interface JobView {
   readonly id: JobId;

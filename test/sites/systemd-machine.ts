@@ -112,7 +112,7 @@ function boot(dir: string, timeoutMs: number): Promise<string> {
     child.once('close', () => {
       clearTimeout(timer);
       end();
-      resolve(text);
+      resolve(text.replaceAll('\r', ''));
     });
   });
 }
