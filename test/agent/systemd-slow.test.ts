@@ -157,7 +157,7 @@ it.skipIf(!SLOW || MISSING !== '')(
     expect(events('save')).toEqual(['001', '004', '001', '004', '001']);
     expect(events('site')).toEqual(['001', '012', '001', '012', '001', '012']);
     expect(said.match(/all processes there were told to end/g)).toHaveLength(2);
-    expect(said).toMatch(/the machine was rebooted while it ran|all processes there were told to end.*\n.*rebooted/);
+    expect(said).toContain('the machine was rebooted while it ran');
     // Each goes on with what the one before has saved.
     expect(said).toMatch(/saves:\n(\d+) after \n(\d+) after \1\n\d+ after \2\n/);
     for (const seconds of endings(said)) expect(seconds).toBeLessThan(LIMIT);
