@@ -156,7 +156,7 @@ describe('errors', () => {
 it('a unit of systemd has its words quoted', () => {
   const unit = systemdUnit('/opt/no de/bin/node', '/a$b/%/gryphus.js', { GRYPHUS_HOME: '/home/"me"/$x', SECRET: 'no' });
   expect(unit).toContain('ExecStart="/opt/no de/bin/node" "/a$$b/%%/gryphus.js" up\n');
-  expect(unit).toContain('ExecStop="/opt/no de/bin/node" "/a$$b/%%/gryphus.js" down\n');
+  expect(unit).toMatch(/^ExecStop=\/bin\/sh -c ".*" sh "\/opt\/no de\/bin\/node" "\/a\$\$b\/%%\/gryphus\.js" down$/m);
   expect(unit).toContain('Environment="GRYPHUS_HOME=/home/\\"me\\"/$x"\n');
   expect(unit).not.toContain('SECRET');
   expect(systemdUnit('n', 'p', { GRYPHUS_HOME: undefined })).not.toContain('Environment');
