@@ -8,9 +8,9 @@ import { type FileSide, type FileStat, fileError } from './transfer.ts';
 /** The far side's files accessed by POSIX shell commands, for a site without sftp and for the system's ssh. */
 export class ShellFiles implements FileSide {
   readonly label: string;
-  readonly #shell: RemoteShell;
+  readonly #shell: Pick<RemoteShell, 'run' | 'open'>;
 
-  constructor(label: string, shell: RemoteShell) {
+  constructor(label: string, shell: Pick<RemoteShell, 'run' | 'open'>) {
     this.label = label;
     this.#shell = shell;
   }
@@ -51,8 +51,13 @@ export class ShellFiles implements FileSide {
 
   async write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void> {
     const file = word(path);
+    // What a lost connection left may write for a moment yet: the same bytes in the same place, or into a file that is gone.
+    const script =
+      at === 0
+        ? `rm -f ${file}; cat > ${file}`
+        : `{ dd bs=1 seek=${at} count=0 conv=notrunc </dev/null && cat; } 1<> ${file}`;
     // To the far side, a lost connection looks like the end of the file; the size at the end tells them apart.
-    const channel = await this.#shell.open(`umask 077; ${at === 0 ? `cat > ${file}` : `cat >> ${file}`}`);
+    const channel = await this.#shell.open(`umask 077; ${script}`);
     try {
       channel.stdout.resume();
       const complaint = gather(channel);
