@@ -1,5 +1,5 @@
 // What a flock costs: a borrowed job beside a local one, its results and inputs, and gateways of pools that lend each other nothing at the moment.
-//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--results 100] [--settle 15], after `npm run build`; as root,
+//   node bench/flock/run.mjs [--pools 9] [--seconds 120] [--pairs 5] [--loops 3000000] [--results 100] [--settle 15], after `npm run build`; as root,
 //   or with newuidmap. `--results`: in MB. `--settle`: seconds before idle gateways are measured; V8 compiles for the first minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -14,14 +14,15 @@ const { values } = parseArgs({
     pools: { type: 'string', default: '9' },
     seconds: { type: 'string', default: '120' },
     pairs: { type: 'string', default: '5' },
+    loops: { type: 'string', default: '3000000' },
     results: { type: 'string', default: '100' },
     settle: { type: 'string', default: '15' },
   },
 });
-const { pools: howMany, seconds, pairs, results, settle } = values;
+const { pools: howMany, seconds, pairs, results, settle, loops } = values;
 const [POOLS, SECONDS, PAIRS, RESULTS, SETTLE] = [howMany, seconds, pairs, results, settle].map(Number);
-/** Iterations of a shell's loop: some seconds. */
-const WORK = 3_000_000;
+/** Iterations of a shell's loop in a job of the pairs: some seconds. */
+const WORK = Number(loops);
 const cli = join(import.meta.dirname, '../../dist/bin/gryphus.js');
 const dir = mkdtempSync('/var/tmp/gryphus-bench-');
 spawnSync('chmod', ['755', dir]);
