@@ -5,11 +5,10 @@ import type { Ending } from '../site/contract.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { type Borrowed, type BorrowedEntry, byPartner, isRunning, type RecoveredBorrowed } from './borrowed-journal.ts';
 import type { FlockMessage, Of } from './flock-wire.ts';
-import { isLate, surelyOver } from './late.ts';
+import { isLate, isStuck, START_MS, surelyOver } from './late.ts';
 import { outgoingSpec } from './outgoing.ts';
 import { type Going, outgoingJob } from './outgoing-job.ts';
 import { sentence } from '../util/plain-text.ts';
-import { isStuck, START_MS } from './start-limit.ts';
 
 type Start = Extract<FromCentralManager, { t: 'start' }>;
 

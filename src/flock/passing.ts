@@ -36,8 +36,9 @@ const WAIT_MS = 30_000;
  */
 export class Passing {
   readonly #options: PassingOptions;
-  /** When a partner last heard that its job is on the way, or, if none has it, when that was first seen; by the monotonic clock. */
+  /** When a partner last heard that its job is on the way, by the monotonic clock. */
   readonly #said = new Map<AttemptKey, number>();
+  /** Since when a job is with no partner, by the same clock. */
   readonly #left = new Map<AttemptKey, number>();
 
   constructor(options: PassingOptions) {

@@ -7,42 +7,17 @@ import { surelyOver } from '../../src/flock/late.ts';
 import type { Going } from '../../src/flock/outgoing-job.ts';
 import type { AttrTexts } from '../../src/job/attrs.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import { armCrash, type CrashPoint } from '../../src/util/crash-point.ts';
+import { armCrash } from '../../src/util/crash-point.ts';
 import { JUST_TRUE } from '../pool/just-true.ts';
 import { PoolsInChain } from './pools-in-chain.ts';
+import { JOURNAL_POINTS, seeThrough } from './see-through.ts';
 import { going, TwoSides } from './two-sides.ts';
 
 const KEY: AttemptKey = 'agent.1.0.1';
 const SIZE = { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 };
 const AGREEMENT: Agreement = { ...presets(AGREEMENT_KEYS), name: 'p', keyFile: '/k', from: true };
-const BORROWER = ['accept', 'commit', 'end', 'drop', 'forget'] as const;
-const LENDER = ['prepare', 'commit', 'end', 'forget'] as const;
-const POINTS: readonly CrashPoint[] = [
-  ...BORROWER.flatMap((step) => [`flock.before-${step}`, `flock.saved-${step}`] as const),
-  ...LENDER.flatMap((step) => [`flock-lender.before-${step}`, `flock-lender.saved-${step}`] as const),
-];
 
 afterEach(() => armCrash(undefined));
-
-/** As the central manager of the job's home does: grants it until it has ended. */
-async function seeThrough(chain: PoolsInChain, disturb: () => void = () => undefined): Promise<void> {
-  for (let turn = 0; turn < 40 && !chain.first.endOf(KEY); turn++) {
-    if (!chain.first.holds(KEY)) {
-      chain.first.said.splice(0);
-      chain.first.grant(KEY);
-    }
-    await chain.settle(3);
-    disturb();
-    chain.connect();
-    await chain.settle(3);
-    chain.pool.start(KEY);
-    await chain.settle(2);
-    disturb();
-    chain.pool.end(KEY);
-    chain.connect();
-    await chain.settle(3);
-  }
-}
 
 describe('a borrowed job that is granted to a slot of another partner', () => {
   const hop = (name: string) => ({ agent: name, name });
@@ -73,7 +48,7 @@ describe('a borrowed job that is granted to a slot of another partner', () => {
 describe('a job that is passed on', () => {
   it('runs once in the last of three pools, and leaves nothing in any when it is forgotten', async () => {
     const chain = new PoolsInChain();
-    await seeThrough(chain);
+    await seeThrough(chain.first, chain, KEY);
     expect(chain.first.endOf(KEY)).toEqual({ kind: 'exited', code: 0 });
     expect(chain.pool.starts.get(KEY)).toBe(1);
     chain.first.forget(KEY);
@@ -84,12 +59,12 @@ describe('a job that is passed on', () => {
   });
 
   // The same points are passed by two gateways: first by one, then by the other.
-  it.each(POINTS.flatMap((point) => [[point, 1] as const, [point, 2] as const]))(
+  it.each(JOURNAL_POINTS.flatMap((point) => [[point, 1] as const, [point, 2] as const]))(
     'runs once although a gateway dies at %s, at the pass %i of it',
     async (point, pass) => {
       const chain = new PoolsInChain();
       armCrash(point, pass);
-      await seeThrough(chain);
+      await seeThrough(chain.first, chain, KEY);
       expect(chain.first.endOf(KEY)).toEqual({ kind: 'exited', code: 0 });
       chain.first.forget(KEY);
       await chain.settle(4);
@@ -129,14 +104,14 @@ describe('a job that is passed on', () => {
     const disturbances = ['cut first', 'cut last', 'borrower', 'middle', 'lender', 'none'] as const;
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...POINTS),
-        fc.constantFrom(...POINTS),
+        fc.constantFrom(...JOURNAL_POINTS),
+        fc.constantFrom(...JOURNAL_POINTS),
         fc.array(fc.constantFrom(...disturbances), { minLength: 2, maxLength: 8 }),
         async (one, other, all) => {
           const chain = new PoolsInChain();
           const left = [...all];
           armCrash(one);
-          await seeThrough(chain, () => {
+          await seeThrough(chain.first, chain, KEY, () => {
             if (chain.crashes === 1) armCrash(other);
             const next = left.shift();
             if (next === 'cut first') chain.first.cut();

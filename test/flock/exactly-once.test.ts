@@ -1,46 +1,18 @@
 import * as fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
-import { armCrash, type CrashPoint } from '../../src/util/crash-point.ts';
+import { armCrash } from '../../src/util/crash-point.ts';
+import { JOURNAL_POINTS, seeThrough } from './see-through.ts';
 import { TwoSides } from './two-sides.ts';
 
 const KEY: AttemptKey = 'agent.1.0.1';
-const BORROWER = ['accept', 'commit', 'end', 'drop', 'forget'] as const;
-const LENDER = ['prepare', 'commit', 'end', 'forget'] as const;
-const POINTS: readonly CrashPoint[] = [
-  ...BORROWER.flatMap((step) => [`flock.before-${step}`, `flock.saved-${step}`] as const),
-  ...LENDER.flatMap((step) => [`flock-lender.before-${step}`, `flock-lender.saved-${step}`] as const),
-];
 
 afterEach(() => armCrash(undefined));
-
-/**
- * What our central manager does with one attempt until it has ended: grants it, grants it again if it has not arrived or
- * is given back, and forgets it. Returns how often it was given back.
- */
-async function seeThrough(two: TwoSides, key: AttemptKey, disturb: () => void = () => undefined): Promise<void> {
-  for (let turn = 0; turn < 30 && !two.endOf(key); turn++) {
-    if (!two.holds(key)) {
-      two.said.splice(0);
-      two.grant(key);
-    }
-    await two.settle(4);
-    disturb();
-    two.connect();
-    await two.settle(6);
-    two.pool.start(key);
-    await two.settle(2);
-    disturb();
-    two.pool.end(key);
-    two.connect();
-    await two.settle(6);
-  }
-}
 
 describe('a job that is lent', () => {
   it('runs once at the partner, and its end comes home', async () => {
     const two = new TwoSides();
-    await seeThrough(two, KEY);
+    await seeThrough(two, two, KEY);
     expect(two.endOf(KEY)).toEqual({ kind: 'exited', code: 0 });
     expect(two.pool.starts.get(KEY)).toBe(1);
     two.forget(KEY);
@@ -48,10 +20,10 @@ describe('a job that is lent', () => {
     expect([...two.pool.jobs.keys(), ...two.lender.jobs, ...two.borrower.jobs]).toEqual([]);
   });
 
-  it.each(POINTS)('runs once although a gateway dies at %s', async (point) => {
+  it.each(JOURNAL_POINTS)('runs once although a gateway dies at %s', async (point) => {
     const two = new TwoSides();
     armCrash(point);
-    await seeThrough(two, KEY);
+    await seeThrough(two, two, KEY);
     expect(two.endOf(KEY)).toEqual({ kind: 'exited', code: 0 });
     for (let turn = 0; turn < 3; turn++) {
       // A worker that still holds it after coming back is told again.
@@ -73,14 +45,14 @@ describe('a job that is lent', () => {
   it('runs once through any two crashes and cuts', async () => {
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom(...POINTS),
-        fc.constantFrom(...POINTS),
+        fc.constantFrom(...JOURNAL_POINTS),
+        fc.constantFrom(...JOURNAL_POINTS),
         fc.array(fc.constantFrom('cut', 'borrower', 'lender', 'none'), { minLength: 2, maxLength: 8 }),
         async (first, second, disturbances) => {
           const two = new TwoSides();
           armCrash(first);
           const left = [...disturbances];
-          await seeThrough(two, KEY, () => {
+          await seeThrough(two, two, KEY, () => {
             if (two.crashes === 1) armCrash(second);
             const one = left.shift();
             if (one === 'cut') two.cut();
