@@ -75,6 +75,10 @@ docs/flock.md explains them.`,
       say(`Give ${flags['new-key']} to the other side, as you would give a password, and delete it.`);
     if (url === undefined && (await flock.listening()) === undefined)
       say('They connect to this side: say where, such as: gryphus config flock.listen 0.0.0.0:9617');
+    const partners = forward && (await flock.list()).map(({ name }) => name);
+    for (const name of forward ?? [])
+      if (!partners?.includes(name))
+        say(`There is no partner ${name} yet: nothing is passed on to it before there is.`);
     say(`Check it with: gryphus flock test ${args.name}`);
     // Who connects to us expects that somebody listens.
     if (url === undefined) await this.withGryphus(flags, () => Promise.resolve());
