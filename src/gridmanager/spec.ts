@@ -82,7 +82,8 @@ function refuseOutside(ad: Attrs, files: JobFiles): void {
 function coreLimit(ad: Attrs): Pick<AttemptSpec, 'core'> {
   const bytes = readNumber(ad, 'CoreSize');
   if (bytes === undefined || !Number.isFinite(bytes)) return {};
-  return { core: bytes < 0 ? 'unlimited' : String(Math.ceil(bytes / 512)) };
+  const blocks = Math.ceil(bytes / 512);
+  return { core: bytes < 0 || blocks > Number.MAX_SAFE_INTEGER ? 'unlimited' : String(blocks) };
 }
 
 /** The pool matches on the job's ad, and runs a job in place if its worker shares our file system. */

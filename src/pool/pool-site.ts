@@ -12,6 +12,7 @@ import type {
   FetchOutcome,
   FetchRequest,
   FileSize,
+  Outcome,
   Outcomes,
   Piece,
   PollAnswer,
@@ -21,10 +22,11 @@ import type {
   SiteFacts,
 } from '../site/contract.ts';
 import { CHIRP_ERROR } from '../site/chirp.ts';
-import type { AttemptRequest, ToClient } from './wire/client-wire.ts';
+import { type AttemptRequest, attemptRequest, type ToClient } from './wire/client-wire.ts';
 import { CentralManagerClient } from './central-manager-client.ts';
 import { Proxies } from './host/proxies.ts';
 import { requestedOthers } from './wire/ads.ts';
+import { faultsOf } from './wire/read-message.ts';
 import { sizeOf } from './wire/request-size.ts';
 import type { RunSpec } from './wire/wire.ts';
 
@@ -107,8 +109,9 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
     new Map((await centralManager.ask(question, 'done')).outcomes);
 
   async function prepare(specs: readonly AttemptSpec[], commit: boolean): Promise<Outcomes> {
-    const all: Outcomes[] = [];
-    for (const requests of inFrames(specs.map(requestOf))) all.push(await outcomes({ t: 'prepare', requests, commit }));
+    const { requests: readable, refused } = checked(specs.map(requestOf));
+    const all: Outcomes[] = [refused];
+    for (const requests of inFrames(readable)) all.push(await outcomes({ t: 'prepare', requests, commit }));
     return new Map(all.flatMap((some) => [...some]));
   }
 
@@ -208,6 +211,24 @@ export function openPoolSite({ name, socket, client, proxies }: PoolSiteOptions)
   };
 }
 
+/**
+ * Takes out the requests that the central manager could not read. It ends a connection over such a message, and no
+ * other job of this client would start either.
+ */
+function checked(all: readonly AttemptRequest[]): { requests: AttemptRequest[]; refused: Outcomes } {
+  const requests: AttemptRequest[] = [];
+  const refused = new Map<AttemptKey, Outcome>();
+  for (const request of all) {
+    const { error } = attemptRequest.safeParse(request);
+    if (!error) requests.push(request);
+    else {
+      const message = `The pool cannot take the job: ${faultsOf(error)}.`;
+      refused.set(request.key, { ok: false, refusal: { kind: 'never', code: 'site-refused', message } });
+    }
+  }
+  return { requests, refused };
+}
+
 /** Frames are limited in size, and a job may have thousands of inputs. */
 const FRAME = 8 << 20;
 
@@ -247,7 +268,7 @@ function requestOf(spec: AttemptSpec): AttemptRequest {
     ad,
     size: { ...sizeOf(spec.resources), ...requestedOthers(ad) },
     prio: readNumber(source, 'JobPrio') ?? 0,
-    lease: readNumber(source, 'JobLeaseDuration') ?? LEASE_SECONDS,
+    lease: Math.max(0, readNumber(source, 'JobLeaseDuration') ?? LEASE_SECONDS),
     spec: runSpecOf(spec, source),
     ...gangOf(source),
   };
@@ -285,7 +306,7 @@ function runSpecOf(spec: AttemptSpec, ad: { get(name: string): string | undefine
     ...(cwd === undefined ? {} : { cwd }),
     ...(shared === undefined ? {} : { shared }),
     ...(resources.walltimeSeconds === undefined ? {} : { walltimeSeconds: resources.walltimeSeconds }),
-    ...(vacate === undefined ? {} : { vacateSeconds: vacate }),
+    ...(vacate === undefined ? {} : { vacateSeconds: Math.max(0, vacate) }),
     ...(kill === undefined || !/^SIG[A-Z0-9]+$/.test(kill) ? {} : { killSignal: kill }),
     ...(asksHome ? { ioProxy: true } : {}),
     ...(remote ? { remoteIo: true } : {}),

@@ -184,7 +184,7 @@ describe('what a map has done with', () => {
       log: () => undefined,
     });
     const shells = new CentralManagerShells({ centralManager, toWorker: () => undefined, isHere: () => false });
-    const clients = new CentralManagerClients({ centralManager, workers, shells });
+    const clients = new CentralManagerClients({ centralManager, workers, shells, log: () => undefined });
     await vi.advanceTimersByTimeAsync(59_000);
     expect(told).toEqual([]);
     await vi.advanceTimersByTimeAsync(2_000);

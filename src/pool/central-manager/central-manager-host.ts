@@ -99,6 +99,7 @@ export class CentralManagerHost {
       centralManager: this.centralManager,
       workers: this.workers,
       shells,
+      log,
     });
     this.#timer = setInterval(() => {
       this.workers.tick();

@@ -38,6 +38,7 @@ export interface CentralManagerClientsOptions {
   readonly centralManager: CentralManager;
   readonly workers: CentralManagerWorkers;
   readonly shells: CentralManagerShells;
+  readonly log: (message: string, facts: object) => void;
 }
 
 /** The central manager's side of its clients' connections. */
@@ -57,7 +58,10 @@ export class CentralManagerClients {
   readonly #away = new Map<string, number>();
   readonly #startedAt = sinceBootMs();
 
-  constructor({ centralManager, workers, shells }: CentralManagerClientsOptions) {
+  readonly #log: CentralManagerClientsOptions['log'];
+
+  constructor({ centralManager, workers, shells, log }: CentralManagerClientsOptions) {
+    this.#log = log;
     this.#shells = shells;
     this.#centralManager = centralManager;
     this.#workers = workers;
@@ -67,8 +71,15 @@ export class CentralManagerClients {
   }
 
   accept(stream: Duplex): void {
-    const channel: Client = new Channel(stream, readFromClient);
     let client: string | undefined;
+    const channel: Client = new Channel(stream, (message) => {
+      try {
+        return readFromClient(message);
+      } catch (thrown) {
+        this.#log('a client sent what cannot be read', { client, message: asError(thrown).message });
+        throw thrown;
+      }
+    });
     channel.open(
       (message, bytes) => {
         if (message.t === 'open') {

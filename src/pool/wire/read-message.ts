@@ -13,7 +13,12 @@ export function reader<S extends z.ZodType>(schema: S): (value: unknown) => Read
   return (value) => {
     const { data, error } = schema.safeParse(value);
     if (!error) return data as Read<S>;
-    const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
-    throw new GryphusError('protocol-error', `invalid message: ${message.slice(0, MOST)}`);
+    throw new GryphusError('protocol-error', `invalid message: ${faultsOf(error)}`);
   };
+}
+
+/** What a schema rejects in a value, and where, in at most 120 characters. */
+export function faultsOf(error: z.ZodError): string {
+  const message = error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`).join('; ');
+  return message.slice(0, MOST);
 }
