@@ -59,7 +59,8 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     const name =
       found?.[1] === undefined || word.includes('=') ? undefined : longName(found[1], flags, word.startsWith('--'));
     if (name === undefined) {
-      out.push(id === 'edit' && /^-[\d.]/.test(word) ? `${out.pop() ?? ''}=${word}` : word);
+      if (isLongAsConstraint(word, flags)) out.push(`-${word}`);
+      else out.push(id === 'edit' && /^-[\d.]/.test(word) ? `${out.pop() ?? ''}=${word}` : word);
       continue;
     }
     if (name === 'af') {
@@ -79,6 +80,14 @@ export function condorHabits(words: readonly string[], commands: Readonly<Record
     if (flags[name]?.type === 'option' && words[i + 1] !== undefined) out.push(words[++i] ?? '');
   }
   return out;
+}
+
+/**
+ * Whether oclif would take an unknown long option, such as `-completedsince`, as `-c` with a constraint: all jobs or none
+ * would match it, without an error.
+ */
+function isLongAsConstraint(word: string, flags: Flagged['flags'] & object): boolean {
+  return flags['constraint']?.char === 'c' && /^-c(?!(?:true|false)$)[a-z_-]{2,}$/i.test(word);
 }
 
 /** Whether a word of short options, `-j` or `-kj`, is followed by a value. */

@@ -119,6 +119,8 @@ describe('a command server', () => {
       ['sbatch', ['-HW', 'x.sh']],
       ['srun', ['true']],
       ['condor_wait', ['log']],
+      ['condor_rm', ['-h']],
+      ['condor_q', ['-help']],
     ] as const)
       expect((await served(name, words)).code).toBe(99);
     expect((await served('squeue', [], { env: { TZ: 'Asia/Tokyo' } })).code).toBe(99);

@@ -55,6 +55,8 @@ describe("HTCondor's habits", () => {
     ['map -0 true', 'map --null -- true'],
     ['map -keep-order true ::: -summary -0', 'map --keep-order -- true ::: -summary -0'],
     ['q -nosuch', 'q -nosuch'],
+    ['rm -cluster 5', 'rm --cluster 5'],
+    ['history -ctrue -cJobStatus==4', 'history -ctrue -cJobStatus==4'],
   ])('%s', (typed, meant) => {
     const words = condorHabits(typed.split(' '), COMMANDS);
     expect(words.map((word) => word.replaceAll(' ', ','))).toEqual(meant.split(' '));
