@@ -93,6 +93,8 @@ export async function* mapOverPool<T>(
   const common = (request.inputs ?? []).map((name) => resolve(cwd, name));
   const inputs = await unheld(resolveInputs(common, blobs));
   const anywhere = request.anywhere ?? inputs.length > 0;
+  if ([request.executable, ...(request.args ?? []), ...Object.entries(request.env ?? {}).flat()].some(hasNul))
+    throw new GryphusError('usage', 'The program, an argument or a variable of the map has a NUL byte.');
   if (request.requirements !== undefined) compileConstraint(request.requirements, '--requirements');
   if (request.rank !== undefined) compileConstraint(request.rank, 'rank');
   const cpus = request.cpus ?? 1;
@@ -135,6 +137,11 @@ export async function* mapOverPool<T>(
   });
 }
 
+/** No program can be given such a text. */
+function hasNul(text: string): boolean {
+  return text.includes('\0');
+}
+
 /** Like those of a vanilla job without file transfer, unless `own` refers to the domain itself. */
 function requirements(own: string | undefined, anywhere: boolean): string {
   if (anywhere || (own !== undefined && /\bFileSystemDomain\b/i.test(own))) return own ?? 'true';
@@ -160,6 +167,8 @@ async function* read<T>(
       throw new GryphusError('usage', `Task ${number} of the map, ${shown(task)}, is not { args: [words], of }.`);
     }
     const { args, inputs = [], outputs = [] } = shape.data;
+    if (args.some(hasNul))
+      throw new GryphusError('usage', `Task ${number} of the map has an argument with a NUL byte.`);
     if (!anywhere && inputs.length + outputs.length > 0) {
       throw new GryphusError('usage', `Task ${number} of the map names files, and the map runs in ${cwd}.`, {
         suggestions: ['Give the map `anywhere: true`: then each task has a directory of its own.'],

@@ -91,6 +91,8 @@ export function describeJob(job: OneJob): SubmitRequest {
   if (command === '') throw new GryphusError('usage', 'There is no command to run.');
   const nul = job.command.find((word) => word.includes('\0'));
   if (nul !== undefined) throw new GryphusError('usage', `An argument has a NUL byte: ${oneLine(nul)}.`);
+  const variable = Object.entries(job.env ?? {}).find((both) => both.join('').includes('\0'));
+  if (variable) throw new GryphusError('usage', `The variable ${oneLine(variable[0])} has a NUL byte.`);
   const program = programOf(command, cwd);
   const [executable, args] = start(program, given);
   const site = job.site ?? POOL_SITE;

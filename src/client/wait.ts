@@ -5,6 +5,7 @@ import { type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd, LIFE, type State, STATES } from '../job/life.ts';
 import { staysInQueue } from '../job/stays.ts';
 import type { ClusterSummary, JobRecord, Queue } from '../queue/api.ts';
+import { startTimer } from '../util/long-timer.ts';
 import { factoryPause } from './factory-pause.ts';
 import { patiently } from './patiently.ts';
 import { selectJobs } from './select.ts';
@@ -36,7 +37,9 @@ const CHUNK = 5000;
  */
 export async function wait(queue: Queue, request: WaitRequest): Promise<boolean> {
   const stop = new AbortController();
-  const timer = request.timeoutMs === undefined ? undefined : setTimeout(() => stop.abort(), request.timeoutMs);
+  let timer: NodeJS.Timeout | undefined;
+  const late = () => stop.abort();
+  if (request.timeoutMs !== undefined) startTimer(request.timeoutMs, late, (next) => (timer = next));
   const signal = request.signal ? AbortSignal.any([request.signal, stop.signal]) : stop.signal;
   const until = request.until ?? 'end';
   const news = new News();

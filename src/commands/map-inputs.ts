@@ -215,6 +215,10 @@ async function* inputs({ from, words }: InputList, { end, columns }: ReadOptions
         if (!(cause instanceof TypeError)) throw cause;
         throw new GryphusError('bad-input', `Input ${n} of ${name(file)} is not UTF-8.`, { cause });
       }
+      if (input.includes('\0'))
+        throw new GryphusError('bad-input', `Input ${n} of ${name(file)} has a NUL byte.`, {
+          suggestions: ['Say --null (-0) if the inputs end with NUL bytes, as those of find -print0.'],
+        });
       yield split(input);
     }
   }

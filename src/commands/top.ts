@@ -27,6 +27,7 @@ then the mean since the start.`,
     interval: Flags.integer({
       char: 'i',
       min: 1,
+      max: 1_000_000,
       default: 2,
       helpValue: '<seconds>',
       summary: 'Interval between two tables.',

@@ -3,6 +3,7 @@ import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { type JobId, parseJobId } from '../job/ids.ts';
 import { firstOf } from '../util/first-of.ts';
+import { startTimer } from '../util/long-timer.ts';
 import type { FailureGroup, Gryphus, Selections } from '../index.ts';
 import { LIFE } from '../job/life.ts';
 import { quoted } from '../job/values.ts';
@@ -130,7 +131,13 @@ ended job are complete.`);
     const progress = new LogProgress(id, owed);
     const late = new AbortController();
     const signal = AbortSignal.any([late.signal, interrupted]);
-    const timer = flags.timeout === undefined ? undefined : setTimeout(() => late.abort(), flags.timeout * 1000);
+    let timer: NodeJS.Timeout | undefined;
+    if (flags.timeout !== undefined)
+      startTimer(
+        flags.timeout * 1000,
+        () => late.abort(),
+        (next) => (timer = next),
+      );
     const say = (event: UserLogEvent) => {
       if (flags.echo) process.stdout.write(printUserLog(event));
       const line = flags.status ? statusLine(event) : undefined;

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { constants } from 'node:os';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { asError } from '../errors.ts';
+import { LONGEST_TIMER_MS } from '../util/long-timer.ts';
 import { flushDir } from '../util/private-file.ts';
 import { parseStored } from '../util/stored-json.ts';
 import {
@@ -206,7 +207,7 @@ export class Inbox {
     const left = until === undefined ? undefined : until - Date.now();
     if (this.waiting.length === 0 && (left === undefined || left > 0)) {
       await new Promise<void>((done) => {
-        const timer = left === undefined ? undefined : setTimeout(done, left);
+        const timer = left === undefined ? undefined : setTimeout(done, Math.min(left, LONGEST_TIMER_MS));
         this.wake = () => {
           clearTimeout(timer);
           done();

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { Paths } from '../config/paths.ts';
 import { SiteBook } from '../config/follow.ts';
 import { loadSettings, type Settings } from '../config/settings.ts';
+import { GryphusError } from '../errors.ts';
 import type { AttrTexts } from '../job/attrs.ts';
 import type { ProcInput, Queue, SubmitInput } from '../queue/api.ts';
 import { type Cluster, fullAds, parseSubmit, type ParseRequest as Description } from '../submit/api.ts';
@@ -67,6 +68,8 @@ export async function submitCluster(
   const enqueuer = await openEnqueuer(queue, paths, owner);
   const { description, warnings } = await described(request, { paths, queue, owner, chooser: enqueuer.chooser });
   const cluster = parseRequest(description, owner, enqueuer.rules);
+  for (const [name, text] of Object.entries(description.attributes ?? {}))
+    if (text?.includes('\0')) throw new GryphusError('bad-input', `The attribute ${name} has a NUL byte.`);
   // Results belong to the submitter, so the daemons' own umask must not apply.
   const submitted = await enqueue(enqueuer, cluster, {
     ...description.attributes,

@@ -9,7 +9,9 @@ const text = z.string();
 const strings = z.array(text);
 const variables = z.record(text, text);
 const count = z.int().nonnegative();
-const cwd = text.meta({ description: 'The base of relative file names, an absolute path.' });
+const cwd = text
+  .startsWith('/', 'an absolute path')
+  .meta({ description: 'The base of relative file names, an absolute path.' });
 
 /** Which jobs: ids and clusters add up, everything else narrows; all of them if it is empty. */
 export const SELECTION = z.strictObject({

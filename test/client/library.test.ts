@@ -29,6 +29,10 @@ describe('a map over what are no tasks', () => {
   it.each([
     ["['echo 1']", 'Task 1 of the map, "echo 1", is not { args: [words], of }.'],
     ["[{ args: ['a'], of: 1 }, { args: 'echo 2', of: 2 }]", 'Task 2 of the map, {"args":"echo 2","of":2}, is not'],
+    [
+      String.raw`[{ args: ['a'], of: 1 }, { args: ['b\0'], of: 2 }]`,
+      'Task 2 of the map has an argument with a NUL byte.',
+    ],
     ['[undefined]', 'Task 1 of the map, undefined, is not'],
     ["[{ args: [], of: 1, inputs: ['x'] }]", 'Task 1 of the map names files, and the map runs in '],
   ])(

@@ -126,5 +126,12 @@ describe('the inputs of a map', () => {
       code: 'bad-input',
       message: `Input 2 of ${JSON.stringify(bytes)} is not UTF-8.`,
     });
+    // What `find -print0` writes, read as lines: no program can be given that.
+    const zeros = file('zeros', 'fine\na\0b\0');
+    await expect(read(['echo', '::::', zeros])).rejects.toMatchObject({
+      code: 'bad-input',
+      message: `Input 2 of ${JSON.stringify(zeros)} has a NUL byte.`,
+    });
+    expect(await read(['echo', '::::', zeros], true)).toEqual(['fine\na', 'b']);
   });
 });

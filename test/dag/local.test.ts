@@ -1,6 +1,7 @@
 import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { diskFiles, FileJournal, Inbox, ScriptRunner } from '../../src/dag/local.ts';
 import type { DagRun } from '../../src/dag/manager/prepare.ts';
@@ -118,6 +119,14 @@ describe('an inbox', () => {
     expect(await inbox.take(undefined)).toEqual([{ is: 'told', event: { is: 'remove' } }]);
     expect(await inbox.take(Date.now() - 1)).toEqual([]);
     expect(await inbox.take(Date.now() + 5)).toEqual([]);
+  });
+
+  it('waits for longer than any timer of Node, too', async () => {
+    const inbox = new Inbox();
+    const waiting = inbox.take(Date.now() + 60 * 86_400_000);
+    await delay(20);
+    inbox.put({ is: 'told', event: { is: 'halt' } });
+    expect(await waiting).toEqual([{ is: 'told', event: { is: 'halt' } }]);
   });
 });
 

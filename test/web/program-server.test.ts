@@ -211,6 +211,9 @@ describe('the interface', () => {
     expect(await json('POST', '/jobs/query', { jobs: ['12'] })).toEqual(
       refused('In the body, jobs[0]: a job is written as 12.3.', 400),
     );
+    expect(await json('POST', '/submit', { cwd: 'here', description: 'queue' })).toEqual(
+      refused('In the body, cwd: an absolute path.', 400),
+    );
     expect(await json('POST', '/submit', { cwd: '/', description: 'x'.repeat(64 * 2 ** 20) })).toEqual(
       refused('The body is longer than 64 MiB.', 413),
     );

@@ -1,5 +1,6 @@
 import { isAlive } from '../../util/process-identity.ts';
 import type { Run } from './run.ts';
+import { limitTime } from './run-timers.ts';
 import { stop } from './stopping.ts';
 
 /** The interval between looks at the exit record, in milliseconds. */
@@ -11,11 +12,17 @@ const LOOK_MS = 200;
  */
 export function awaitEnd(run: Run, over: () => void): void {
   if (!run.shell) return over();
-  const look = () => {
+  const isOver = () => {
     run.startedAt ??= run.dir.startedAt();
-    if (!run.dir.exit() && run.shell && isAlive(run.shell)) run.timers.push(setTimeout(look, LOOK_MS));
-    else over();
+    return run.dir.exit() !== undefined || !run.shell || !isAlive(run.shell);
   };
-  look();
+  if (isOver()) return over();
+  const look = setInterval(() => {
+    if (!isOver()) return;
+    clearInterval(look);
+    over();
+  }, LOOK_MS);
+  run.timers.push(look);
+  limitTime(run);
   if (run.decided && !run.isOver) stop(run, run.decided);
 }

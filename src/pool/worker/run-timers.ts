@@ -1,3 +1,4 @@
+import { startTimer } from '../../util/long-timer.ts';
 import type { FromWorker } from '../wire/wire.ts';
 import type { Run } from './run.ts';
 import { stop, timeout } from './stopping.ts';
@@ -16,11 +17,18 @@ export function setTimers(
   { slowMs = SLOW_MS, say }: { readonly slowMs?: number | undefined; readonly say: (message: FromWorker) => void },
   slow: () => void,
 ): void {
-  const { walltimeSeconds } = run.record.spec;
   const settled = () => {
     if (run.phase === 'running') say({ t: 'started', key: run.key, at: run.startedAt ?? 0 });
   };
   run.timers.push(setTimeout(settled, isTask(run.dir) ? slowMs : SETTLE_MS), setTimeout(slow, slowMs));
-  if (walltimeSeconds !== undefined)
-    run.timers.push(setTimeout(() => stop(run, timeout(walltimeSeconds)), walltimeSeconds * 1000));
+  limitTime(run);
+}
+
+/** Ends a run at its time limit, counted from its start, also if an earlier worker started it. */
+export function limitTime(run: Run): void {
+  const { walltimeSeconds } = run.record.spec;
+  if (walltimeSeconds === undefined) return;
+  const ranMs = Math.max(0, Date.now() - (run.startedAt ?? Number.POSITIVE_INFINITY) * 1000);
+  const end = () => stop(run, timeout(walltimeSeconds));
+  startTimer(Math.max(0, walltimeSeconds * 1000 - ranMs), end, (timer) => void run.timers.push(timer));
 }

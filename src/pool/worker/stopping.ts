@@ -1,6 +1,7 @@
 import { GryphusError } from '../../errors.ts';
 import type { Ending, PreemptedBy } from '../../site/contract.ts';
 import { crashPoint } from '../../util/crash-point.ts';
+import { startTimer } from '../../util/long-timer.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
 import { halt } from './halt.ts';
 import type { Run } from './run.ts';
@@ -55,7 +56,12 @@ function ask(run: Run, mostSeconds: number): void {
   run.signal((run.record.spec.killSignal as NodeJS.Signals | undefined) ?? 'SIGTERM');
   halt(run, false);
   run.signal('SIGCONT');
-  run.timers.push(setTimeout(() => kill(run), Math.min(graceOf(run), mostSeconds) * 1000));
+  const ms = Math.min(graceOf(run), mostSeconds) * 1000;
+  startTimer(
+    ms,
+    () => kill(run),
+    (timer) => void run.timers.push(timer),
+  );
 }
 
 /** Kills a run at once, also one that was asked to end. */
