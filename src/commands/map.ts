@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { GryphusError } from '../errors.ts';
 import { counted } from '../util/plain-text.ts';
 import type { MapResult } from '../index.ts';
-import { GryphusCommand, interruptible, needed, prose } from './command.ts';
+import { GryphusCommand, needed, prose } from './command.ts';
 import {
   allOf,
   grouped,
@@ -28,6 +29,7 @@ import { ResultFiles } from './map-results.ts';
 import { secondsOf } from './map-seconds.ts';
 import { coresOf, type Given, made, type Numbered, numbered, Slots, spaced, tasksAtOnce } from './map-tasks.ts';
 import { MapName, quotedCommand, unnamed } from './map-words.ts';
+import { untilLeft } from './until-left.ts';
 
 /** The exit status if more tasks than this failed (as in GNU parallel). */
 const MANY = 101;
@@ -68,7 +70,7 @@ this directory. A task that did not make a file of --return has failed.`);
     if (typed.at > 0) this.argv.push('--', words.slice(0, typed.at).join(' '));
     const { args, flags } = await this.parse(MapCommand);
     const given = flags.link ? linked(withFiles(typed, flags['arg-file'])) : withFiles(typed, flags['arg-file']);
-    const { signal } = interruptible();
+    const signal = untilLeft();
     const cut = cutOf(flags, given);
     const blocks = cut && new PipeFiles();
     process.once('exit', () => blocks?.end());
@@ -165,7 +167,7 @@ this directory. A task that did not make a file of --return has failed.`);
             if (stop.when === 'now') break;
             enough.abort();
           }
-          if (process.stdout.writableNeedDrain) await new Promise((resume) => process.stdout.once('drain', resume));
+          if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain', { signal }).catch(() => undefined);
         }
       } finally {
         clearTimeout(nobody);
