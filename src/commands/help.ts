@@ -1,7 +1,17 @@
 import { CommandHelp, Help } from '@oclif/core';
 
-/** Corrects oclif's lists, whose first line lacks the indent for its short flag. */
+/**
+ * Corrects oclif's lists, whose first line lacks the indent for its short flag, and its usage, where a flag that several
+ * exclude stands once and its other places are empty.
+ */
 class AlignedHelp extends CommandHelp {
+  protected override defaultUsage(): string {
+    return super
+      .defaultUsage()
+      .replaceAll(/(?:\|\s+)+(?=[|\]])/g, '')
+      .replaceAll(/\s+\]/g, ']');
+  }
+
   override renderList(...[input, options]: Parameters<CommandHelp['renderList']>): string {
     const text = super.renderList(input, options);
     return `${/^ */.exec(input[0]?.[0] ?? '')?.[0] ?? ''}${text}`;

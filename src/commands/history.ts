@@ -4,6 +4,7 @@ import { adFlags } from './ad-flags.ts';
 import { GryphusCommand, Out, terminalWidth, word } from './command.ts';
 import { printAds } from './print-ads.ts';
 import { sayMissing } from './missing.ts';
+import { CONDOR_HISTORY } from './other-words.ts';
 import { constraintFlag, oneOf, selections } from './select.ts';
 import { cut } from './show/width.ts';
 import { HISTORY_ATTRIBUTES, historyHead, historyLine } from './show/history.ts';
@@ -23,6 +24,7 @@ export class History extends GryphusCommand {
     '<%= config.bin %> history 12 --failed',
     `<%= config.bin %> history --constraint 'RemoteWallClockTime > 3600' --json`,
   ];
+  static condor = CONDOR_HISTORY;
   static override args = { jobs: word('clusters (12), jobs (12.3) or users') };
   static override flags = {
     constraint: constraintFlag,
@@ -31,6 +33,7 @@ export class History extends GryphusCommand {
         'Only jobs that completed with an exit status other than 0, or by a signal; then why, equal reasons together.',
     }),
     limit: Flags.integer({ aliases: ['match'], helpValue: '<n>', min: 0, summary: 'Show at most this many jobs.' }),
+    completedsince: Flags.integer({ min: 0, hidden: true }),
     ...adFlags,
     wide: Flags.boolean({ summary: "Do not truncate lines to the terminal's width." }),
   };
@@ -38,8 +41,11 @@ export class History extends GryphusCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(History);
     const words = argv as string[];
+    const { completedsince: from } = flags;
+    const late = from === undefined ? undefined : `EnteredCurrentStatus >= ${from}`;
+    const constraint = both(both(flags.failed ? FAILED : undefined, late), flags.constraint);
     const request = {
-      ...oneOf(selections({ words, constraint: both(flags.failed ? FAILED : undefined, flags.constraint), all: true })),
+      ...oneOf(selections({ words, constraint, all: true })),
       ...(flags.limit === undefined ? {} : { limit: flags.limit }),
     };
     await this.withGryphus(flags, async (gryphus) => {

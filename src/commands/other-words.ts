@@ -140,6 +140,26 @@ export const CONDOR_Q: readonly CondorOption[] = [
   { name: 'version', least: 4, refused: ['all parts have the same version.', 'gryphus --version'] },
 ];
 
+const ONE_HISTORY = 'this agent has a single history, which is always read.';
+
+/** Options of condor_history other than those that `history` has under the same name. */
+export const CONDOR_HISTORY: readonly CondorOption[] = [
+  // As it is here, too.
+  { name: 'backwards', least: 4, means: () => [] },
+  { name: 'completedsince', least: 5, takes: 'word', means: (time) => [`--completedsince=${time}`] },
+  { name: 'forwards', least: 4, refused: ['the latest jobs come first.', 'gryphus history -af:j ATTRIBUTES | tac'] },
+  {
+    name: 'since',
+    least: 3,
+    refused: ['say what the jobs have in common.', "gryphus history --constraint 'ClusterId > 12'"],
+  },
+  { name: 'scanlimit', least: 4, refused: ['all of the history is read.', 'gryphus history --limit N'] },
+  { name: 'userlog', least: 5, refused: ['a user log is read by another command.', 'gryphus log FILE'] },
+  ...['name', 'pool', 'file', 'search', 'local', 'schedd'].map(
+    (name): CondorOption => ({ name, least: 3, refused: [ONE_HISTORY, ANOTHER.replace(' q ', ' history ')] }),
+  ),
+];
+
 const DAEMONS = 'the daemons belong to this agent, not to a pool.';
 
 /** Options of condor_userprio other than those that `userprio` has under the same name. */

@@ -56,7 +56,9 @@ export function withSetting(text: string, key: string, value: string | undefined
   const at = lineOf(text, key);
   if (at !== undefined) {
     const name = /^\s*[^=]*=/.exec(lines[at - 1] ?? '')?.[0] ?? '';
-    lines.splice(at - 1, 1, ...(value === undefined ? [] : [`${name} ${value}`]));
+    const taken = linesOfValue(lines.slice(at - 1));
+    const comment = taken === 1 ? commentOf(lines[at - 1] ?? '') : '';
+    lines.splice(at - 1, taken, ...(value === undefined ? [] : [`${name} ${value}${comment}`]));
     return join(lines);
   }
   if (value === undefined) return text;
@@ -71,6 +73,25 @@ export function withSetting(text: string, key: string, value: string | undefined
   const first = lines.findIndex((line) => line.trimStart().startsWith('['));
   lines.splice(first < 0 ? lines.length : first, 0, `${key} = ${value}`, ...(first < 0 ? [] : ['']));
   return join(lines);
+}
+
+const STRING = /"(?:\\.|[^"\\])*"|'[^']*'/g;
+
+/** The comment that follows the value, with the blanks before it. */
+function commentOf(line: string): string {
+  const bare = line.replaceAll(STRING, (text) => 'x'.repeat(text.length));
+  return line.slice(/\s*(?:#.*)?$/.exec(bare)?.index);
+}
+
+/** How many lines the value that begins on the first takes: more than one for a list that goes on. */
+function linesOfValue(lines: readonly string[]): number {
+  let open = 0;
+  for (const [i, line] of lines.entries()) {
+    const bare = line.replaceAll(STRING, '').replace(/#.*$/, '');
+    open += bare.split('[').length - bare.split(']').length;
+    if (open <= 0) return i + 1;
+  }
+  return 1;
 }
 
 function join(lines: readonly string[]): string {

@@ -56,6 +56,7 @@ describe("HTCondor's habits", () => {
     ['map -keep-order true ::: -summary -0', 'map --keep-order -- true ::: -summary -0'],
     ['q -nosuch', 'q -nosuch'],
     ['rm -cluster 5', 'rm --cluster 5'],
+    ['history -backwards -completedsince 5 -forc', 'history --completedsince=5 -forc'],
     ['history -ctrue -cJobStatus==4', 'history -ctrue -cJobStatus==4'],
   ])('%s', (typed, meant) => {
     const words = condorHabits(typed.split(' '), COMMANDS);

@@ -135,6 +135,12 @@ describe('help', () => {
     expect((await run(['status', '--help'])).stdout).toContain('\n      --json ');
   });
 
+  it('shows what excludes what without empty places', async () => {
+    const usage = async (...words: string[]) => (await run([...words, '--help'])).stdout.replaceAll(/\s+/g, ' ');
+    expect(await usage('web')).toContain('[--stop | [--socket | --port <value>]] [--json]');
+    expect(await usage('dag', 'submit')).toContain('| --rescuefile <file>]');
+  });
+
   it('ends with one error where standard output is full', () => {
     const full = openSync('/dev/full', 'w');
     const { status, stderr } = spawnSync(process.execPath, [BIN, '--help'], { stdio: ['ignore', full, 'pipe'] });
