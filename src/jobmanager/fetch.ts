@@ -1,8 +1,5 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { chmod, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { asError, GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import type { FetchedFile, FetchOutcome, FetchRequest, OddOutput } from '../site/contract.ts';
@@ -17,6 +14,7 @@ import { octalWord, percentDecode } from '../site/escape.ts';
 import { homeOf } from './hello.ts';
 import type { BringOptions } from './result-transfer.ts';
 import { batches, type JobManagerContext, words, answerFields } from './site-context.ts';
+import { sha256Of } from '../staging/sha256.ts';
 import { SmallSaver } from '../staging/save-small.ts';
 import { patternWord } from './watching.ts';
 import { SmallFiles } from './small-files.ts';
@@ -246,7 +244,7 @@ async function saveLarge(
     if (bytes !== undefined) {
       wanted ??= await (asked ?? digestThere(site, source, plain, bytes, signal));
       // If the site has no tool for checksums, a file that has just arrived cannot be verified.
-      if (wanted === undefined ? turn > 1 : (came ?? (await digestOf(path))) === wanted)
+      if (wanted === undefined ? turn > 1 : (came ?? (await sha256Of(path).catch(() => undefined))) === wanted)
         return { ...file, path, bytes };
     }
     if (turn > 2) throw new GryphusError('protocol-error', `${name} did not arrive complete from ${site.name}.`);
@@ -319,16 +317,6 @@ async function digestThere(site: JobManagerContext, source: string, plain: strin
   }
   const answer = await site.session.exchange('digest', [octalWord(plain)], [], 3_600_000);
   return answerFields(answer, 'digest')[0]?.[0];
-}
-
-async function digestOf(path: string): Promise<string | undefined> {
-  const hash = createHash('sha256');
-  try {
-    await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
-    return hash.digest('hex');
-  } catch {
-    return undefined;
-  }
 }
 
 function unwritable(path: string) {

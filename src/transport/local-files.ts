@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { blocksOf } from '../util/blocks.ts';
 import { EarlyFlush } from '../util/early-flush.ts';
 import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
@@ -39,8 +40,11 @@ export class LocalFiles implements FileSide {
 
   async *read(path: string, from: number): AsyncGenerator<Buffer> {
     try {
-      for await (const chunk of createReadStream(this.#path(path), { start: from, highWaterMark: CHUNK })) {
-        yield chunk as Buffer;
+      const file = await open(this.#path(path), 'r');
+      try {
+        yield* blocksOf(file, from, CHUNK);
+      } finally {
+        await file.close();
       }
     } catch (thrown) {
       throw fileError(this.label, 'read', path, thrown);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { asError, GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { Channel } from './contract.ts';
@@ -64,9 +63,8 @@ export class ShellFiles implements FileSide {
       // Subscribed before anything is written, so that an early end is noticed.
       const ended = channel.closed.then(() => 'ended' as const);
       for await (const chunk of bytes) {
-        if (channel.stdin.write(chunk)) continue;
-        const drained = once(channel.stdin, 'drain').catch(() => 'ended' as const);
-        if ((await Promise.race([drained, ended])) === 'ended') break;
+        const written = new Promise<unknown>((done) => void channel.stdin.write(chunk, (error) => done(error ?? undefined)));
+        if ((await Promise.race([written, ended])) !== undefined) break;
       }
       channel.stdin.end();
       await this.#finish(channel, 'write', path, await complaint);

@@ -9,6 +9,9 @@ import { type FileSide, type FileStat, fileError } from './transfer.ts';
 /** Bytes per request: the most that OpenSSH accepts, including its header. */
 const CHUNK = 255 * 1024;
 
+/** Requests under way at most: twice what the 2 MB of a channel's window hold, as the rest would only wait in memory. */
+const MOST = 16;
+
 const NO_SUCH_FILE = 2;
 const FAILURE = 4;
 
@@ -47,12 +50,14 @@ export class SftpFiles implements FileSide {
   async *read(path: string, from: number): AsyncGenerator<Buffer> {
     const handle = await this.#open('read', path, 'r');
     const under: Promise<Buffer>[] = [];
-    const flight = new Flight();
+    const flight = new Flight(MOST);
+    // Memory that outlives a collection of young objects goes only with a collection of all.
+    const free: Buffer[] = [];
     try {
       let next = from;
       for (;;) {
         while (under.length < flight.most) {
-          const block = timed(flight, this.#readBlock(handle, next));
+          const block = timed(flight, this.#readBlock(handle, next, free.pop() ?? Buffer.allocUnsafeSlow(CHUNK)));
           // The loop below handles the first failure; later ones only repeat it.
           block.catch(() => undefined);
           under.push(block);
@@ -62,6 +67,7 @@ export class SftpFiles implements FileSide {
         if (bytes === undefined || bytes.length === 0) break;
         yield bytes;
         if (bytes.length < CHUNK) break;
+        free.push(bytes);
       }
     } catch (thrown) {
       throw await this.#fault('read', path, thrown);
@@ -71,8 +77,7 @@ export class SftpFiles implements FileSide {
   }
 
   /** A whole block, or less only at the end of the file; a server may return less than was asked for. */
-  async #readBlock(handle: Buffer, position: number): Promise<Buffer> {
-    const block = Buffer.allocUnsafe(CHUNK);
+  async #readBlock(handle: Buffer, position: number, block: Buffer): Promise<Buffer> {
     let filled = 0;
     while (filled < CHUNK) {
       const got = await this.#call<number>((done) =>
@@ -87,7 +92,7 @@ export class SftpFiles implements FileSide {
   async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
     const handle = await this.#open('write', path, at === 0 ? 'w' : 'r+');
     const under = new Set<Promise<void>>();
-    const flight = new Flight();
+    const flight = new Flight(MOST);
     let failure: Error | undefined;
     try {
       let offset = at;
@@ -95,6 +100,7 @@ export class SftpFiles implements FileSide {
         for (let start = 0; start < chunk.length; start += CHUNK) {
           const piece = chunk.subarray(start, start + CHUNK);
           const position = offset + start;
+          // ssh2 copies the piece before this returns.
           const write = this.#call<void>((done) => this.#sftp.write(handle, piece, 0, piece.length, position, done));
           const written: Promise<void> = timed(flight, write).then(
             () => void under.delete(written),

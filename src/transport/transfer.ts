@@ -17,7 +17,7 @@ export interface FileSide {
   stat(path: string): Promise<FileStat | undefined>;
   /** SHA-256 (hex) of the first `length` bytes; undefined if the side cannot compute it. */
   prefixHash(path: string, length: number): Promise<string | undefined>;
-  /** The bytes from an offset to the end. */
+  /** The bytes from an offset to the end; what was yielded is only valid until the next is asked for. */
   read(path: string, from: number): AsyncIterable<Buffer>;
   /** Creates the file (0600), truncates it to `at` bytes, and appends; resolves when everything has been written. */
   write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void>;

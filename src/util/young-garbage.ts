@@ -1,8 +1,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** After so many bytes, their memory is given back; bytes. */
-const ENOUGH = 8 << 20;
+/**
+ * After so many bytes, their memory is given back; bytes. ssh2 makes about three times as much garbage, and V8 begins to look through the old heap when
+ * 8 to 16 MB have come since it last did.
+ */
+const ENOUGH = 4 << 20;
 
 let bytes = 0;
 let collect: ((how: { readonly type: 'minor' }) => void) | undefined;

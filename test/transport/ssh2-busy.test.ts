@@ -32,7 +32,7 @@ it('writes together what is written in one turn, in order', async () => {
   expect(socket.writes).toEqual([['a', 'b', 'c'], ['d']]);
 });
 
-it('gives back the memory of young objects after each eight megabytes, both ways', async () => {
+it('gives back the memory of young objects after each four megabytes, both ways', async () => {
   let minor = 0;
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries())
@@ -44,7 +44,7 @@ it('gives back the memory of young objects after each eight megabytes, both ways
   const piece = Buffer.alloc(1 << 20);
   for (let i = 0; i < 16; i++) socket.write(piece);
   for (let i = 0; i < 16; i++) socket.emit('data', piece);
-  await until('four rounds', () => minor >= 4 || undefined);
+  await until('eight rounds', () => minor >= 8 || undefined);
   observer.disconnect();
 });
 
