@@ -138,7 +138,8 @@ async function compared(
     const mine = described(used);
     const peers = new CpuByName((line) => /^(scp|\S*ssh|sshd|\S*sftp-server)(?=[ :])/.exec(line)?.[1]);
     theirs.push(await others());
-    if (i === 0) cpu = [mine, described(peers)];
+    const scps = described(peers);
+    if (i === 0) cpu = [mine, scps];
   }
   const rsync = theirs.flatMap((one) => one.rsync ?? []);
   return {

@@ -63,7 +63,9 @@ export class ShellFiles implements FileSide {
       // Subscribed before anything is written, so that an early end is noticed.
       const ended = channel.closed.then(() => 'ended' as const);
       for await (const chunk of bytes) {
-        const written = new Promise<unknown>((done) => void channel.stdin.write(chunk, (error) => done(error ?? undefined)));
+        const written = new Promise<unknown>(
+          (done) => void channel.stdin.write(chunk, (error) => done(error ?? undefined)),
+        );
         if ((await Promise.race([written, ended])) !== undefined) break;
       }
       channel.stdin.end();

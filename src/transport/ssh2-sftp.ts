@@ -92,18 +92,23 @@ export class SftpFiles implements FileSide {
   async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
     const handle = await this.#open('write', path, at === 0 ? 'w' : 'r+');
     const under = new Set<Promise<void>>();
+    const free: Buffer[] = [];
     const flight = new Flight(MOST);
     let failure: Error | undefined;
     try {
       let offset = at;
       for await (const chunk of bytes) {
         for (let start = 0; start < chunk.length; start += CHUNK) {
-          const piece = chunk.subarray(start, start + CHUNK);
+          // To a server that takes less in one request, ssh2 sends the rest of a piece later.
+          const block = free.pop() ?? Buffer.allocUnsafeSlow(CHUNK);
+          const piece = block.subarray(0, chunk.copy(block, 0, start));
           const position = offset + start;
-          // ssh2 copies the piece before this returns.
           const write = this.#call<void>((done) => this.#sftp.write(handle, piece, 0, piece.length, position, done));
           const written: Promise<void> = timed(flight, write).then(
-            () => void under.delete(written),
+            () => {
+              under.delete(written);
+              free.push(block);
+            },
             (thrown) => {
               under.delete(written);
               failure ??= asError(thrown);

@@ -19,3 +19,9 @@ it.each([
 it('a slow line has no long queue', () => {
   expect(settled(8, 20).waitMs).toBeLessThan(1500);
 });
+
+it('has no more than its limit', () => {
+  const flight = new Flight(8);
+  for (let answer = 0; answer < 50; answer++) flight.answered(1);
+  expect(flight.most).toBe(8);
+});
