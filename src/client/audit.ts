@@ -1,12 +1,13 @@
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { GryphusError } from '../errors.ts';
+import { batchIdOf } from '../job/batch-id.ts';
 import { HAS_PLACE } from '../job/work-loops.ts';
 import { openSite } from '../open-site/open-site.ts';
 import { managerIdentity } from '../job/identity.ts';
 import { type AttemptId, type AttemptKey, formatAttemptKey, formatJobId, parseAttemptKey } from '../job/ids.ts';
 import { isEnd, LIFE } from '../job/life.ts';
-import type { AuditableSite, SiteAudit } from '../site/audit.ts';
+import type { AuditableSite, AuditJob, SiteAudit } from '../site/audit.ts';
 import type { HistoryRecord, JobRecord, Queue } from '../queue/api.ts';
 import { SITE_STATUS } from '../queue/tables.ts';
 import { adopt, type Orphan, unadoptable } from './adopt.ts';
@@ -101,10 +102,11 @@ type Held = Pick<SiteAudit, 'records' | 'queued'>;
 
 async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<AuditedAttempt[]> {
   const keys = new Set(keysOf(there));
+  const nameless = new Map(namelessOf(queue.agent, there).map((job) => [job.batchId, job]));
   const entries: AuditedAttempt[] = (await strangers(queue, [...keys], there)).map(entryOf);
   for await (const job of queue.query({ site: record.name, states: PROMISED })) {
     const key = keyOf(queue, job);
-    if (keys.has(key)) continue;
+    if (keys.has(key) || nameless.delete(batchIdOf(job.attrs) ?? '')) continue;
     entries.push({
       key,
       where: 'queue-only',
@@ -121,6 +123,10 @@ async function compare(queue: Queue, record: SiteRecord, there: Held): Promise<A
       entries.push({ key, where: 'queue-only', message, can: [] });
     }
   }
+  for (const { tag, batchId } of nameless.values()) {
+    const message = `an element of an array, in its queue as ${batchId} without a record there`;
+    entries.push({ key: tag, where: 'site-only', message, can: ['clean'] });
+  }
   return entries;
 }
 
@@ -134,6 +140,8 @@ export async function settleOrphan(
   how: 'adopt' | 'clean',
 ): Promise<void> {
   const attempt = parseAttemptKey(key);
+  if (!attempt && how === 'clean' && key.startsWith(`gryphus.${queue.agent}.`))
+    return removeNameless(queue, paths, record, owner, key);
   if (!attempt || attempt.agent !== queue.agent)
     throw new GryphusError('bad-input', `'${key}' is not an attempt of this agent.`);
   const [job] = await queue.get([attempt]);
@@ -154,12 +162,48 @@ export async function settleOrphan(
     const there = await site.audit();
     if (!keysOf(there).includes(attemptKey(key))) return;
     found = true;
-    if (how === 'clean') return withdraw(site, record.name, attemptKey(key));
+    if (how === 'clean') {
+      await withdraw(site, record.name, attemptKey(key));
+      // Without a record, the site knows it only by its tag.
+      if (!there.records.some((one) => one.key === key)) await site.prune?.(tagsOf(there, (job) => job.key === key));
+      return;
+    }
     const [orphan] = await strangers(queue, [attemptKey(key)], there);
     if (!orphan) throw new GryphusError('conflict', `Attempt ${key} is being handled.`);
     await adopt(queue, orphan, identity, record.name);
   });
   if (!found) throw new GryphusError('not-found', `Site ${record.name} does not have attempt ${key} any more.`);
+}
+
+async function removeNameless(
+  queue: Queue,
+  paths: Paths,
+  record: SiteRecord,
+  owner: string,
+  tag: string,
+): Promise<void> {
+  let found = false;
+  await eachPlace(queue, paths, record, owner, async (site) => {
+    const tags = tagsOf(await site.audit(), (job) => job.tag === tag);
+    if (found || tags.length === 0) return;
+    found = true;
+    await site.prune?.(tags);
+  });
+  if (!found) throw new GryphusError('not-found', `Site ${record.name} does not have ${tag} any more.`);
+}
+
+function tagsOf(there: Held, wanted: (job: AuditJob) => boolean): string[] {
+  return there.queued.filter((job) => !job.over && wanted(job)).map(({ tag }) => tag);
+}
+
+/** Elements of our arrays whose map is lost: only the batch system's id leads to their jobs. */
+function namelessOf(agent: string, there: Held): AuditJob[] {
+  // Each of our directories there has the maps of its own arrays.
+  const named = new Set(there.queued.filter(({ key }) => key !== undefined).map(({ batchId }) => batchId));
+  return there.queued.filter(
+    ({ key, over, tag, batchId }) =>
+      key === undefined && !over && tag.startsWith(`gryphus.${agent}.`) && !named.has(batchId),
+  );
 }
 
 /** States in which the site must know the job. */

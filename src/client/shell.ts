@@ -7,9 +7,9 @@ import { loadSite, POOL_SITE } from '../config/sites.ts';
 import { backendOf } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { openSite, transportTo } from '../open-site/open-site.ts';
+import { batchIdOf } from '../job/batch-id.ts';
 import { formatAttemptKey, formatJobId, type JobId } from '../job/ids.ts';
 import { JOB_STATUS, LIFE } from '../job/life.ts';
-import { readString } from '../job/values.ts';
 import { CentralManagerClient } from '../pool/central-manager-client.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import { shellText } from '../pool/wire/shell-text.ts';
@@ -117,7 +117,7 @@ async function atSite(queue: Queue, paths: Paths, job: JobRecord, request: Shell
       { suggestions: ['Run it in a glidein: gryphus glidein start, and leave grid_resource out of its description.'] },
     );
   }
-  const id = await batchIdOf(queue, job);
+  const id = await awaitBatchId(queue, job);
   if (id === undefined)
     throw new GryphusError('conflict', `The number that ${record.batch} gave job ${name} is not known yet.`, {
       suggestions: ['Try again in a minute.'],
@@ -143,11 +143,11 @@ async function atSite(queue: Queue, paths: Paths, job: JobRecord, request: Shell
   }
 }
 
-/** Of `batch slurm cluster1 KEY 4711`; a job that has just started may not have it yet. */
-async function batchIdOf(queue: Queue, { id }: JobRecord): Promise<string | undefined> {
+/** A job that has just started may not have it yet. */
+async function awaitBatchId(queue: Queue, { id }: JobRecord): Promise<string | undefined> {
   for (let looks = 0; looks < ID_LOOKS; looks++) {
     const [job] = await queue.get([id]);
-    const known = job && readString(job.attrs, 'GridJobId')?.split(' ')[4];
+    const known = job && batchIdOf(job.attrs);
     if (known !== undefined || job === undefined) return known;
     await sleep(ID_LOOK_MS);
   }

@@ -1,4 +1,5 @@
 import { type AttrTexts, withAttrs } from '../job/attrs.ts';
+import { batchIdOf } from '../job/batch-id.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import { LIFE } from '../job/life.ts';
 import { quoted, readNumber } from '../job/values.ts';
@@ -58,6 +59,7 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
   const answer = await ctx.site.poll({
     cursor: state.cursor,
     follow: state.followed.next(),
+    ...(expected ? { promised: new Map([...expected].map(([key, job]) => [key, batchIdOf(job.attrs)])) } : {}),
     waitMs: state.cursor === undefined ? 0 : state.early.length > 0 ? EARLY_MS : await patience(ctx, state),
   });
   crashPoint('gm.after-poll');

@@ -31,8 +31,9 @@ const RECORD_MS = 3000;
  * `lookedAt` (milliseconds). Pure and total.
  */
 export function classify(entry: ViewEntry, backend: Backend, now: number, lookedAt: number): Assessment {
-  if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
   const line = presentLine(entry);
+  if (entry.recordLost) return recordLost(entry, line);
+  if (entry.submission === 0) return { report: { key: entry.key, is: 'prepared' } };
   if (entry.exit !== undefined)
     return closing(entry, line, backend, classifyExit(entry, line, backend, now, lookedAt), now);
   if (entry.owner !== undefined)
@@ -302,6 +303,16 @@ function queued(entry: ViewEntry, line: QueueLine | undefined, why?: string): { 
 
 function unclear(entry: ViewEntry, message: string): Assessment {
   return { report: { key: entry.key, is: 'unclear', message } };
+}
+
+/** Whether it runs, and how it ends, only its directory could tell. */
+function recordLost(entry: ViewEntry, line: QueueLine | undefined): Assessment {
+  const there =
+    line === undefined ? 'it is leaving the queue' : `the queue has it as ${line.batchId}, ${line.entry.is}`;
+  const message = `its directory there is gone: deleted, or on a file system that is not mounted; ${there}`;
+  const batchId = line?.batchId ?? entry.batchId;
+  const report: Report = { key: entry.key, is: 'unclear', ...(batchId && { batchId }), message };
+  return line === undefined ? { report, action: 'look', restless: true } : { report };
 }
 
 function askable(entry: ViewEntry): boolean {

@@ -38,7 +38,7 @@ import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
 import { Session } from './session.ts';
 import { readAudit, readSteps } from './site-report.ts';
-import { checkComplete, ofAsked, type JobManagerContext, answerFields } from './site-context.ts';
+import { checkComplete, ofAsked, type JobManagerContext, answerFields, words } from './site-context.ts';
 import { upload } from './upload.ts';
 import { View } from './view.ts';
 
@@ -203,6 +203,7 @@ class ShellSite implements AuditableSite {
     const { session, view, now } = this.#site;
     const until = now() + (request.waitMs ?? 0);
     const seen = this.#seen(request.cursor);
+    if (seen === undefined && request.promised !== undefined) view.promise(request.promised);
     crashPoint('jm.before-poll');
     await this.#sweep();
     const rest = Math.min(this.#restUntil, until) - now();
@@ -286,6 +287,13 @@ class ShellSite implements AuditableSite {
 
   async audit(): Promise<SiteAudit> {
     return readAudit(await this.#site.session.exchange('audit', ['']), this.#site.backend);
+  }
+
+  async prune(tags: readonly string[]): Promise<void> {
+    const answer = await this.#site.session.exchange('prune', [words(tags)], [], 180_000);
+    const [status = '0', said = ''] = answerFields(answer, 'cancel')[0] ?? [];
+    if (status !== '0')
+      throw new GryphusError('site-busy', `Site ${this.name} cannot remove it: ${percentDecode(said).trim()}`);
   }
 
   async recall(keys: readonly AttemptKey[]): Promise<readonly RecalledAttempt[]> {

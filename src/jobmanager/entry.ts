@@ -5,6 +5,8 @@ import type { ExitRecord, Owner } from '../site/exit-record.ts';
 
 /** A line of the site's queue that carries our tag. */
 export interface QueueLine {
+  /** As the site printed it: that of an array's element whose map is lost is `TAG[INDEX]`. */
+  readonly tag: string;
   readonly batchId: string;
   readonly entry: QueueEntry;
   /** When the line first had this state, by the client's clock. */
@@ -37,6 +39,8 @@ export interface ViewEntry {
   exitSeenAt: number;
   /** When its directory was last listed. */
   readAt: number;
+  /** The site has it in its queue, but its directory there is gone. */
+  recordLost: boolean;
   /** A second copy of the submission found the lock and left. */
   second: Owner | undefined;
   /** By submission; copies of one submission by batch id. */
@@ -66,6 +70,7 @@ export function newEntry(key: AttemptKey): ViewEntry {
     asksSeenAt: 0,
     exitSeenAt: 0,
     readAt: Number.NEGATIVE_INFINITY,
+    recordLost: false,
     looksWithout: 0,
     missingSince: 0,
     changed: 0,
@@ -110,4 +115,11 @@ export function presentLine(entry: ViewEntry): QueueLine | undefined {
   return (
     (own === undefined ? undefined : copies.get(own)) ?? lines.find((line) => line.entry.is !== 'ended') ?? lines[0]
   );
+}
+
+/** Its lines in the queue that have not ended. */
+export function liveLines(entry: ViewEntry): readonly QueueLine[] {
+  return [...entry.queue.values()]
+    .flatMap((copies) => [...copies.values()])
+    .filter((line) => line.entry.is !== 'ended');
 }

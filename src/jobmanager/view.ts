@@ -2,17 +2,16 @@ import type { Account, Backend, QueueEntry } from '../backends/contract.ts';
 import { type AttemptKey, parseAttemptKey } from '../job/ids.ts';
 import type { Report } from '../site/contract.ts';
 import type { SiteAnswer } from './answer.ts';
-import { type ViewEntry, newEntry, nothingKnown, presentLine, runUnknown } from './entry.ts';
+import { liveLines, type ViewEntry, newEntry, nothingKnown, presentLine, runUnknown } from './entry.ts';
 import { type Owner, readExit, readOwner } from '../site/exit-record.ts';
 import { type ViewAction, classify } from './classify.ts';
 import { percentDecode } from '../site/escape.ts';
+import { type Stray, Strays, TAG } from './strays.ts';
 
 /** Whether nothing happened between two looks, apart from a different reason for a hold. */
 function alike(before: QueueEntry, now: QueueEntry): boolean {
   return before.is === now.is && (now.is !== 'held' || (before.is === 'held' && before.message === now.message));
 }
-
-const TAG = /^gryphus\.(.+)\.(\d+)$/;
 
 /**
  * What one site holds of ours, kept up to date by its answers. Only changed attempts are classified again, so 10,000
@@ -25,8 +24,8 @@ export class View {
   readonly #restless = new Set<ViewEntry>();
   /** Submitted, but absent from the queue's last good answer. */
   readonly #missing = new Set<ViewEntry>();
-  /** Live lines of the queue by tag, of attempts not known yet: the queue is queried before the directory is listed. */
-  readonly #unknownTags = new Map<string, Map<string, string>>();
+  readonly #strays = new Strays();
+  #promised: ReadonlyMap<AttemptKey, string | undefined> = new Map();
   #change = 0;
   #vanished = 0;
   /** When the queue last gave a good answer. */
@@ -70,6 +69,11 @@ export class View {
     const entry = this.#entry(key);
     this.#resubmitted(entry, n, now);
     if (batchId !== undefined) entry.batchId = batchId;
+  }
+
+  /** Attempts that the site has promised to run, with their batch ids: the next listing should have them. */
+  promise(promised: ReadonlyMap<AttemptKey, string | undefined>): void {
+    this.#promised = promised;
   }
 
   prepared(key: AttemptKey): void {
@@ -132,7 +136,7 @@ export class View {
     for (const { kind, rest } of answer.lines) {
       if (kind === 'job') entry = this.#takeJob(rest, now, listed);
       else if (kind === 'event') events.push(...this.#takeEvent(rest, now));
-      else if (kind === 'all') this.#dropUnlisted(listed);
+      else if (kind === 'all') this.#dropUnlisted(listed, now);
       else if (entry !== undefined) this.#takeDetail(entry, kind, rest, now);
     }
     return events;
@@ -142,6 +146,10 @@ export class View {
   classify(now: number): ReadonlyMap<ViewAction, readonly ViewEntry[]> {
     const actions = new Map<ViewAction, ViewEntry[]>();
     for (const entry of new Set([...this.#dirty, ...this.#restless])) {
+      if (entry.recordLost && this.#hasLeft(entry, now)) {
+        this.#vanish(entry);
+        continue;
+      }
       const { report, action, restless } = classify(entry, this.#backend, now, this.#lookedAt);
       if (JSON.stringify(report) !== JSON.stringify(entry.report)) {
         entry.report = report;
@@ -168,6 +176,12 @@ export class View {
       }
     }
     return tags;
+  }
+
+  /** Lines of the queue of an attempt whose directory is gone. */
+  strayLines(key: AttemptKey): ReturnType<typeof liveLines> {
+    const entry = this.#entries.get(key);
+    return entry?.recordLost ? liveLines(entry) : [];
   }
 
   #entry(key: AttemptKey): ViewEntry {
@@ -205,20 +219,25 @@ export class View {
     const touched = new Set<ViewEntry>();
     this.#lookedAt = now;
     if (full) {
-      this.#unknownTags.clear();
+      this.#strays.clear();
       for (const entry of this.#entries.values()) {
         if (entry.queue.size > 0) touched.add(entry);
         entry.queue.clear();
       }
     }
-    for (const { kind, rest } of lines) {
+    // An element's tag does not name its attempt if the array's map is lost.
+    let byId: Map<string | undefined, ViewEntry> | undefined;
+    // A line whose tag changed has left under the old one and appeared under the new one.
+    for (const { kind, rest } of [...lines.filter((l) => l.kind === '-'), ...lines.filter((l) => l.kind === '+')]) {
       const [tag = '', batchId = '', ...words] = rest.split(' ');
-      const found = TAG.exec(tag);
-      if (!found || batchId === '') continue;
-      const entry = this.#entries.get(found[1] as AttemptKey);
-      if (entry === undefined) this.#keepUnknownTag(kind, tag, batchId, words.join(' '));
+      if (!tag.startsWith('gryphus.') || batchId === '') continue;
+      const line = { tag, batchId, message: words.join(' ') };
+      const [, key, n] = TAG.exec(tag) ?? [];
+      if (key === undefined) byId ??= new Map([...this.#entries.values()].map((each) => [each.batchId, each]));
+      const entry = key === undefined ? byId?.get(batchId) : this.#entries.get(key as AttemptKey);
+      if (entry === undefined) this.#strays.keep(kind, line);
       else {
-        this.#takeLine(entry, kind, Number(found[2]), batchId, words.join(' '), now);
+        this.#takeLine(entry, kind, n === undefined ? entry.submission : Number(n), line, now);
         touched.add(entry);
       }
     }
@@ -233,12 +252,13 @@ export class View {
     }
   }
 
-  #takeLine(entry: ViewEntry, kind: string, n: number, batchId: string, message: string, now: number): void {
+  #takeLine(entry: ViewEntry, kind: string, n: number, { tag, batchId, message }: Stray, now: number): void {
     const copies = entry.queue.get(n) ?? new Map();
     if (kind === '+') {
       const state = this.#backend.queueEntry(message);
       const old = copies.get(batchId);
       copies.set(batchId, {
+        tag,
         batchId,
         entry: state,
         since: old !== undefined && alike(old.entry, state) ? old.since : now,
@@ -254,21 +274,10 @@ export class View {
     }
   }
 
-  #keepUnknownTag(kind: string, tag: string, batchId: string, message: string): void {
-    const copies = this.#unknownTags.get(tag) ?? new Map<string, string>();
-    if (kind === '+') copies.set(batchId, message);
-    else copies.delete(batchId);
-    if (copies.size === 0) this.#unknownTags.delete(tag);
-    else this.#unknownTags.set(tag, copies);
-  }
-
   /** Processes queue lines that came before the attempt was known. */
   #adopt(entry: ViewEntry, now: number): void {
     for (let n = 1; n <= entry.submission; n++) {
-      const tag = `gryphus.${entry.key}.${n}`;
-      for (const [batchId, message] of this.#unknownTags.get(tag) ?? [])
-        this.#takeLine(entry, '+', n, batchId, message, now);
-      this.#unknownTags.delete(tag);
+      for (const line of this.#strays.take(`gryphus.${entry.key}.${n}`)) this.#takeLine(entry, '+', n, line, now);
     }
   }
 
@@ -279,6 +288,7 @@ export class View {
     listed.add(entry.key);
     entry.cancelled = flags.includes('c');
     entry.readAt = now;
+    entry.recordLost = false;
     this.#resubmitted(entry, Number(n), now);
     return entry;
   }
@@ -341,11 +351,39 @@ export class View {
     return [name];
   }
 
-  #dropUnlisted(listed: ReadonlySet<AttemptKey>): void {
-    for (const key of this.#entries.keys()) {
-      if (listed.has(key)) continue;
-      this.forget(key);
-      this.#vanished += 1;
+  /** What is in the queue is kept although its directory is gone: it may run, and the directory may come back. */
+  #dropUnlisted(listed: ReadonlySet<AttemptKey>, now: number): void {
+    for (const entry of this.#entries.values()) {
+      if (listed.has(entry.key)) continue;
+      if (liveLines(entry).length === 0) this.#vanish(entry);
+      else {
+        entry.recordLost = true;
+        this.#dirty.add(entry);
+      }
     }
+    const find = this.#promised.size === 0 ? undefined : this.#strays.finder();
+    for (const [key, id] of this.#promised) {
+      const stray = this.#entries.has(key) ? undefined : find?.(key, id);
+      if (stray === undefined || this.#backend.queueEntry(stray.message).is === 'ended') continue;
+      const entry = this.#entry(key);
+      entry.submission = Number(TAG.exec(stray.tag)?.[2] ?? 1);
+      entry.batchId = stray.batchId;
+      entry.recordLost = true;
+      this.#takeLine(entry, '+', entry.submission, stray, now);
+      this.#strays.keep('-', stray);
+    }
+    this.#promised = new Map();
+  }
+
+  #vanish(entry: ViewEntry): void {
+    this.forget(entry.key);
+    this.#vanished += 1;
+  }
+
+  /** One answer without it is not believed, since the batch system may show a new job late. */
+  #hasLeft(entry: ViewEntry, now: number): boolean {
+    if (liveLines(entry).length > 0) return false;
+    const { lost } = this.#backend.patience;
+    return presentLine(entry) !== undefined || (entry.looksWithout >= 2 && now - entry.missingSince >= lost);
   }
 }

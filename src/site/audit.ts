@@ -10,6 +10,8 @@ export interface AuditableSite extends Site {
   recall?(keys: readonly AttemptKey[]): Promise<readonly RecalledAttempt[]>;
   /** Absent: the site keeps no such records. */
   past?(): Promise<SitePast>;
+  /** Removes jobs from its queue by their tags; absent: it has none of its own. Rejects if its queue does not answer. */
+  prune?(tags: readonly string[]): Promise<void>;
   /** A check-up, step by step. */
   test(): Promise<readonly SiteStep[]>;
 }
@@ -45,7 +47,7 @@ export interface AuditRecord {
 
 export interface AuditJob {
   readonly tag: string;
-  /** Undefined if the tag does not have our form. */
+  /** Undefined if the tag names no attempt: an element of an array whose map is lost has `TAG[INDEX]`. */
   readonly key: AttemptKey | undefined;
   readonly submission: number;
   readonly batchId: string;

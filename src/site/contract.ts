@@ -175,6 +175,11 @@ export interface PollRequest {
   readonly follow: readonly Follow[];
   /** How many milliseconds to wait for news before answering that there is none; default 0. */
   readonly waitMs?: number;
+  /**
+   * Without a cursor: the attempts that the site should have, with their ids in its queue. What is in the queue is
+   * reported as unclear, never as missing, even if the site has lost its own record of it.
+   */
+  readonly promised?: ReadonlyMap<AttemptKey, string | undefined>;
 }
 
 export interface Follow {

@@ -85,5 +85,5 @@ function spoken(stderr: string): string {
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '' && !/^(debug\d:|OpenSSH_|Authenticated to|Transferred:|Bytes per second)/.test(line));
-  return lines.slice(-2).join(' ').replace(/\.+$/, '').slice(0, 300);
+  return lines.slice(-3).join(' ').replace(/\.+$/, '').slice(0, 300);
 }

@@ -142,7 +142,7 @@ function masterArguments(
     ...set('BatchMode', options.prompt === undefined ? 'yes' : 'no'),
     ...set('StrictHostKeyChecking', settings.strictHostKeyChecking === 'yes' ? 'yes' : 'accept-new'),
     ...set('UpdateHostKeys', 'no'),
-    ...set('UserKnownHostsFile', settings.userKnownHosts.map((file) => `"${file}"`).join(' ')),
+    ...(moved ? set('UserKnownHostsFile', settings.userKnownHosts.map((file) => `"${file}"`).join(' ') || 'none') : []),
     ...set('ConnectTimeout', Math.ceil(settings.connectTimeoutMs / 1000)),
     ...set('ServerAliveInterval', Math.ceil(settings.serverAliveIntervalMs / 1000)),
     ...set('ServerAliveCountMax', settings.serverAliveCountMax),

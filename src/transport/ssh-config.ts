@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { GryphusError } from '../errors.ts';
 import type { Directive } from './ssh-config-parser.ts';
 import { matchesPatterns } from './ssh-pattern.ts';
@@ -10,17 +11,21 @@ export interface MatchContext {
   readonly user: string | undefined;
   readonly port: number | undefined;
   readonly localUser: string;
+  /** Tokens of `Match exec` that depend on this machine alone: `%d`, `%i`, `%L`, `%l`. */
+  readonly localTokens: Readonly<Record<string, string>>;
   /** Runs the command of `Match exec`; returns true if it exits with 0. */
   readonly exec: (command: string) => boolean;
 }
 
 /**
  * Values by keyword in lower case, as written. The first value of a keyword wins; IdentityFile and CertificateFile
- * accumulate.
+ * accumulate. `match`: a criterion that only the system's ssh can decide; here it never holds.
  */
 export type ConfigValues = ReadonlyMap<string, readonly string[]>;
 
 const ADDS_UP = new Set(['identityfile', 'certificatefile']);
+/** Criteria of newer versions, about the network of this machine, the session or ssh itself. */
+const BEYOND = new Set(['localnetwork', 'sessiontype', 'command', 'version']);
 const LISTS = new Set(['userknownhostsfile', 'globalknownhostsfile']);
 
 /**
@@ -123,7 +128,9 @@ class Evaluation {
         // Like OpenSSH, runs the command only if no earlier criterion has failed.
         return soFar && this.#context.exec(this.#expand(value));
       default:
-        return undefined;
+        if (!BEYOND.has(name)) return undefined;
+        if (soFar && !this.values.has('match')) this.values.set('match', [name]);
+        return false;
     }
   }
 
@@ -140,15 +147,23 @@ class Evaluation {
 
   #expand(command: string): string {
     const tokens = {
-      '%': '%',
+      ...this.#context.localTokens,
       h: this.#hostName(),
+      j: this.values.get('proxyjump')?.[0] ?? '',
+      k: this.values.get('hostkeyalias')?.[0] ?? this.#context.host,
       n: this.#context.host,
       p: this.values.get('port')?.[0] ?? '22',
       r: this.#user(),
       u: this.#context.localUser,
     };
-    return expandTokens(command, tokens, 'Match exec');
+    return expandTokens(command, withHash(tokens), 'Match exec');
   }
+}
+
+/** Adds `%%`, and `%C`, the hash of `%l%h%p%r%j`. */
+export function withHash<T extends Readonly<Record<string, string>>>(tokens: T): T & Readonly<Record<string, string>> {
+  const text = ['l', 'h', 'p', 'r', 'j'].map((token) => tokens[token] ?? '').join('');
+  return { ...tokens, '%': '%', C: createHash('sha1').update(text).digest('hex') };
 }
 
 /** Replaces `%x` by `tokens.x`; an unknown token is 'bad-config', which names the keyword. */

@@ -1,6 +1,6 @@
 import { GryphusError } from '../errors.ts';
 import type { SshEndpoint } from './endpoint.ts';
-import { type ConfigValues, configValues, expandTokens } from './ssh-config.ts';
+import { type ConfigValues, configValues, expandTokens, withHash } from './ssh-config.ts';
 import type { Directive } from './ssh-config-parser.ts';
 
 /** How to reach a host according to ~/.ssh/config, with tokens and `~` expanded. */
@@ -51,26 +51,28 @@ export function sshSettings(
   files: readonly (readonly Directive[])[],
   around: Surroundings,
 ): SshSettings {
-  const values = configValues(files, { ...endpoint, localUser: around.localUser, exec: around.exec });
+  const localTokens = {
+    d: around.home,
+    i: String(around.uid),
+    L: around.localHost.replace(/\..*$/s, ''),
+    l: around.localHost,
+  };
+  const values = configValues(files, { ...endpoint, localUser: around.localUser, localTokens, exec: around.exec });
   const one = (keyword: string): string | undefined => values.get(keyword)?.[0];
   const hostName = expandTokens(one('hostname') ?? endpoint.host, { '%': '%', h: endpoint.host }, 'HostName');
   const user = one('user') ?? around.localUser;
   const port = wholeNumber(values, 'port') ?? 22;
   const alias = one('hostkeyalias');
-  const tokens = {
-    '%': '%',
-    d: around.home,
+  const tokens = withHash({
+    ...localTokens,
     h: hostName,
-    i: String(around.uid),
     j: one('proxyjump') ?? '',
     k: alias ?? endpoint.host,
-    L: around.localHost.replace(/\..*$/s, ''),
-    l: around.localHost,
     n: endpoint.host,
     p: String(port),
     r: user,
     u: around.localUser,
-  };
+  });
   const path = (keyword: string, text: string): string =>
     expandPath(expandTokens(text, tokens, keyword), around, keyword);
   const paths = (keyword: string, byDefault: readonly string[]): readonly string[] =>
@@ -95,21 +97,21 @@ export function sshSettings(
     })),
     certificateFiles: paths('certificatefile', []),
     identitiesOnly: one('identitiesonly')?.toLowerCase() === 'yes',
-    agent: agent === 'SSH_AUTH_SOCK' ? around.env['SSH_AUTH_SOCK'] || undefined : notNone(path('identityagent', agent)),
+    agent: agentSocket(agent, around, (text) => path('identityagent', text)),
     proxyJump:
       notNone(one('proxyjump'))
         ?.split(',')
-        .map((hop) => hop.trim()) ?? [],
+        .map((hop) => expandTokens(hop.trim(), tokens, 'ProxyJump')) ?? [],
     proxyCommand: proxyCommand === undefined ? undefined : expandTokens(proxyCommand, tokens, 'ProxyCommand'),
     hostKeyName: (alias ?? (port === 22 ? hostName : `[${hostName}]:${port}`)).toLowerCase(),
     userKnownHosts: paths('userknownhostsfile', ['~/.ssh/known_hosts', '~/.ssh/known_hosts2']),
     globalKnownHosts: paths('globalknownhostsfile', ['/etc/ssh/ssh_known_hosts', '/etc/ssh/ssh_known_hosts2']),
     hashKnownHosts: one('hashknownhosts')?.toLowerCase() === 'yes',
     strictHostKeyChecking: strictness(one('stricthostkeychecking')),
-    connectTimeoutMs: 1000 * (wholeNumber(values, 'connecttimeout') ?? 30),
-    serverAliveIntervalMs: 1000 * (wholeNumber(values, 'serveraliveinterval') ?? ALIVE_INTERVAL_S),
+    connectTimeoutMs: 1000 * (duration(values, 'connecttimeout') ?? 30),
+    serverAliveIntervalMs: 1000 * (duration(values, 'serveraliveinterval') ?? ALIVE_INTERVAL_S),
     serverAliveCountMax: wholeNumber(values, 'serveralivecountmax') ?? 3,
-    needsOpenssh: notNone(one('pkcs11provider')) === undefined ? undefined : 'PKCS11Provider',
+    needsOpenssh: onlyOpenssh(values),
   };
 }
 
@@ -135,6 +137,36 @@ function wholeNumber(values: ConfigValues, keyword: string): number | undefined 
   if (!/^\d{1,9}$/.test(text))
     throw new GryphusError('bad-config', `ssh_config: ${keyword} "${text}" is not a number.`);
   return Number(text);
+}
+
+/** Seconds as in TIME FORMATS of sshd_config(5): `90`, `1m30s`. */
+function duration(values: ConfigValues, keyword: string): number | undefined {
+  const text = values.get(keyword)?.[0];
+  if (text === undefined || text.toLowerCase() === 'none') return undefined;
+  if (!/^(\d{1,9}[smhdw]?)+$/i.test(text))
+    throw new GryphusError('bad-config', `ssh_config: ${keyword} "${text}" is not a time.`);
+  const parts = [...text.toLowerCase().matchAll(/(\d+)([smhdw]?)/g)];
+  return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (SECONDS[unit ?? ''] ?? 1), 0);
+}
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 };
+
+/** `SSH_AUTH_SOCK` and `$NAME` are names of variables. */
+function agentSocket(text: string, { env }: Surroundings, path: (text: string) => string): string | undefined {
+  const name = text === 'SSH_AUTH_SOCK' ? text : /^\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(text)?.[1];
+  return name === undefined ? notNone(path(text)) : env[name] || undefined;
+}
+
+/** What the built-in client cannot do, and would otherwise leave out in silence. */
+function onlyOpenssh(values: ConfigValues): string | undefined {
+  const [criterion] = values.get('match') ?? [];
+  if (criterion !== undefined) return `Match ${criterion}`;
+  const on = (keyword: string): boolean => {
+    const value = values.get(keyword)?.[0]?.toLowerCase();
+    return value !== undefined && value !== 'none' && value !== 'no';
+  };
+  return ['PKCS11Provider', 'CanonicalizeHostname', 'KnownHostsCommand', 'RevokedHostKeys'].find((keyword) =>
+    on(keyword.toLowerCase()),
+  );
 }
 
 /** Expands `~/` and `${NAME}` in a file name. */

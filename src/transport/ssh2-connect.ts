@@ -11,8 +11,10 @@ import { keyType } from './public-key.ts';
 import { siteLabel, type SshSettings } from './ssh-settings.ts';
 import { readyForMuch } from './ssh2-busy.ts';
 import { askForHostCertificate, continueWithHostCertificate } from './ssh2-host-certificate.ts';
+import { USE_OPENSSH } from './login-errors.ts';
 import { Login } from './ssh2-login.ts';
 import { useSigners } from './ssh2-signer.ts';
+import { oneLine } from '../util/plain-text.ts';
 
 export interface ConnectContext {
   readonly prompt: Prompt | undefined;
@@ -22,6 +24,10 @@ export interface ConnectContext {
 }
 
 const MOST_HOPS = 8;
+/** The last characters of what a ProxyCommand prints. */
+const MOST_SAID = 1000;
+/** How long its last words may take after its end, milliseconds. */
+const LAST_WORDS_MS = 200;
 /** sshd drops random connections when many arrive at once (MaxStartups), so a dropped one is tried again. */
 const DROPPED_TRIES = 4;
 
@@ -34,9 +40,9 @@ export async function connectSsh2(settings: SshSettings, context: ConnectContext
     try {
       return await logIn(settings, context, way);
     } catch (thrown) {
+      const error = await withLastWords(thrown instanceof Dropped ? thrown.error : asError(thrown), settings, way);
       way?.close();
-      if (!(thrown instanceof Dropped)) throw thrown;
-      if (tries === DROPPED_TRIES) throw thrown.error;
+      if (!(thrown instanceof Dropped) || tries === DROPPED_TRIES) throw error;
       await delay(100 * 3 ** tries * (0.5 + Math.random()));
     }
   }
@@ -45,6 +51,8 @@ export async function connectSsh2(settings: SshSettings, context: ConnectContext
 /** What replaces a TCP connection: a channel of the last jump host, or a command's two pipes. */
 interface Way {
   readonly stream: Duplex;
+  /** Resolves with what a failed command printed to standard error. */
+  lastWords?(): Promise<string>;
   close(): void;
 }
 
@@ -75,13 +83,35 @@ async function wayTo(settings: SshSettings, context: ConnectContext, depth: numb
     }
   }
   if (settings.proxyCommand === undefined) return undefined;
-  const child = spawn('/bin/sh', ['-c', `exec ${settings.proxyCommand}`], { stdio: ['pipe', 'pipe', 'ignore'] });
+  const child = spawn('/bin/sh', ['-c', `exec ${settings.proxyCommand}`], { stdio: 'pipe' });
   // Its failure shows as the end of the stream.
   child.on('error', () => undefined);
   child.stdin.on('error', () => undefined);
+  child.stderr.on('error', () => undefined);
+  let said = '';
+  child.stderr.on('data', (bytes: Buffer) => {
+    said = `${said}${bytes.toString('utf8')}`.slice(-MOST_SAID);
+  });
   const stream = Duplex.from({ readable: child.stdout, writable: child.stdin });
   stream.once('close', () => child.kill());
-  return { stream, close: () => void child.kill() };
+  const ended = new Promise((resolve) => child.once('close', resolve));
+  const lastWords = async (): Promise<string> => {
+    await Promise.race([ended, delay(LAST_WORDS_MS)]);
+    return said;
+  };
+  return { stream, lastWords, close: () => void child.kill() };
+}
+
+/** A ProxyCommand that fails says why, and the connection only that it ended. */
+async function withLastWords(error: Error, settings: SshSettings, way: Way | undefined): Promise<Error> {
+  if (way?.lastWords === undefined || !(error instanceof GryphusError) || error.code !== 'site-unreachable')
+    return error;
+  const words = oneLine(await way.lastWords());
+  if (words === '') return error;
+  const where = siteLabel(settings);
+  return new GryphusError('site-unreachable', `${where} cannot be reached: its ProxyCommand said: ${words}.`, {
+    cause: error,
+  });
 }
 
 /** A connection that ended before the server sent anything. */
@@ -174,7 +204,8 @@ function logIn(settings: SshSettings, context: ConnectContext, way: Way | undefi
 }
 
 function unreachable(where: string, cause: Error): GryphusError {
-  return new GryphusError('site-unreachable', `${where} cannot be reached: ${cause.message}.`, { cause });
+  const suggestions = /no matching/.test(cause.message) ? [USE_OPENSSH] : [];
+  return new GryphusError('site-unreachable', `${where} cannot be reached: ${cause.message}.`, { cause, suggestions });
 }
 
 function tooMany(where: string, cause: Error): GryphusError {

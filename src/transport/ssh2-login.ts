@@ -1,6 +1,6 @@
 import type { AnyAuthMethod } from 'ssh2';
 import { asError, GryphusError } from '../errors.ts';
-import { certificateExpired, needsLogin, TYPED_METHODS } from './login-errors.ts';
+import { certificateExpired, needsLogin, TYPED_METHODS, USE_OPENSSH } from './login-errors.ts';
 import { type LoginKey, type LoginKeys, loginKeys } from './login-keys.ts';
 import type { OpenedKeys } from './key-files.ts';
 import type { Prompt } from './prompt.ts';
@@ -102,11 +102,14 @@ export class Login {
       return this.#needsLogin('and there is no terminal to type it');
     }
     const tried =
-      this.#tried.length === 0 ? 'there was no key to try' : `it accepted none of ${this.#tried.join(', ')}`;
+      this.#tried.length === 0
+        ? 'there was no key to try'
+        : `it accepted none of ${[...new Set(this.#tried)].join(', ')}`;
     return new GryphusError('login-refused', `${this.#label} refused the log-in: ${tried}.`, {
       suggestions: [
         ...(this.#found?.unusable ?? []).map((why) => `This key was skipped: ${why}.`),
         `The server accepts ${this.#offered.join(', ') || 'no known method'}; check user name and IdentityFile.`,
+        ...this.#byOpenssh(),
       ],
     });
   }
@@ -117,7 +120,13 @@ export class Login {
   }
 
   #needsLogin(why: string): GryphusError {
-    return needsLogin(this.#label, this.#offered, why);
+    return needsLogin(this.#label, this.#offered, why, this.#byOpenssh());
+  }
+
+  /** Kerberos and keys in hardware need the system's ssh. */
+  #byOpenssh(): readonly string[] {
+    if (this.#offered.some((method) => method.startsWith('gssapi'))) return [`For Kerberos: ${USE_OPENSSH}`];
+    return this.#found?.unusable.some((why) => /\bsk-/.test(why)) ? [`For a key in hardware: ${USE_OPENSSH}`] : [];
   }
 
   async #passphrase(question: string): Promise<string | undefined> {

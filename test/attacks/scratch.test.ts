@@ -205,7 +205,7 @@ it('a job that waited in the queue of a site that lost its directory is not left
   const second = await sites.submit('waiting', 'echo ran', 'output = waiting.out');
   const key = await until('the second to be there', () =>
     readdirSync(join(directory, 'jobs')).find(
-      (name) => name.includes(`.${second}.0.`) && existsSync(join(directory, 'jobs', name, 'intent.1')),
+      (name) => name.includes(`.${second}.0.`) && existsSync(join(directory, 'jobs', name, 'id.1')),
     ),
   );
   rmSync(join(directory, 'jobs', key), { recursive: true });

@@ -116,6 +116,32 @@ ${script}
         expect(readdirSync(join(ground().root, 'jobs'))).toEqual([]);
       }, 240_000);
 
+      it('are not missing while the queue has them, though their directories are lost, and can be removed', async () => {
+        const site = await ground().open();
+        const keys = freshKeys(3);
+        await run(site, waiting(keys));
+        const ids = await running(new Watch(site), keys);
+        await site.close();
+        // As a cleaner of the scratch file system does.
+        for (const name of ['jobs', 'groups']) rmSync(join(ground().root, name), { recursive: true });
+        const promised = new Map(keys.map((key, i) => [key, ids[i]]));
+        const anew = await ground().open({ killAfter: 1000 });
+        const { reports, complete } = await anew.poll({ cursor: undefined, follow: [], promised });
+        expect(complete).toBe(true);
+        const found = reports.filter(({ key }) => promised.has(key));
+        expect(found.map((report) => [report.key, report.is, 'batchId' in report && report.batchId])).toEqual(
+          keys.map((key, i) => [key, 'unclear', ids[i]]),
+        );
+        const [first, ...others] = keys as readonly [AttemptKey, ...AttemptKey[]];
+        expect((await anew.cancel([first])).get(first)).toEqual({ ok: true });
+        const left = async (): Promise<string[]> =>
+          (await anew.audit()).queued.flatMap((job) => (!job.over && ids.includes(job.batchId) ? [job.tag] : []));
+        expect(await left()).toHaveLength(others.length);
+        await anew.prune?.(await left());
+        await expect.poll(left, { timeout: 60_000, interval: 500 }).toEqual([]);
+        expect(keys.map((key) => starts(ground(), key))).toEqual([1, 1, 1]);
+      }, 240_000);
+
       const LOST: readonly (readonly [string, string])[] = [
         ['is submitted, then fails without a word', '"$REAL" "$@" >/dev/null; exit 1'],
         ['is submitted, then prints garbage', '"$REAL" "$@" >/dev/null; echo "Welcome to the cluster!"'],

@@ -481,6 +481,87 @@ describe('the view', () => {
     expect(s.view.get(OTHER)).toBeUndefined();
   });
 
+  describe('keeps what is in the queue though its directory is gone', () => {
+    const lost = 'its directory there is gone: deleted, or on a file system that is not mounted; ';
+
+    it('as unclear, until it leaves the queue', () => {
+      const s = scene();
+      s.committed();
+      s.say(...queue(line('RUNNING|n1|None')), `event ${KEY}.1.s ${OWNER}`);
+      s.say(line('RUNNING|n1|None'), 'queue full', 'all');
+      expect(s.is).toEqual({
+        key: KEY,
+        is: 'unclear',
+        batchId: '12',
+        message: `${lost}the queue has it as 12, running`,
+      });
+      expect(s.view.vanished).toBe(0);
+      expect(s.view.strayLines(KEY).map(({ tag }) => tag)).toEqual([`gryphus.${KEY}.1`]);
+      // One answer without it proves nothing.
+      s.say(`- gryphus.${KEY}.1 12`, 'queue diff');
+      s.pass(patience.lost);
+      expect(s.view.vanished).toBe(0);
+      s.say('queue same');
+      s.say('queue same');
+      expect(s.view.vanished).toBe(0);
+      s.pass(patience.lost);
+      expect([s.view.vanished, s.is]).toEqual([1, undefined]);
+    });
+
+    it('and follows it again once the directory is back', () => {
+      const s = scene();
+      s.committed();
+      s.say(line('RUNNING|n1|None'), 'queue full', 'all');
+      s.say('queue same', `job ${KEY} 1 -`, 'id 12', `owner ${OWNER}`, 'all');
+      expect(s.is).toMatchObject({ is: 'running', host: 'n1' });
+      expect(s.view.strayLines(KEY)).toEqual([]);
+    });
+
+    it('also an element of an array whose map is lost with it, by its id', () => {
+      const s = scene();
+      s.committed(1, '12_3');
+      s.say(...queue(line('RUNNING|n1|None', 1, '12_3')));
+      const element = 'gryphus.a.1.9.1.1.a[3] 12_3';
+      s.say(`- gryphus.${KEY}.1 12_3`, `+ ${element} RUNNING|n1|None`, 'queue diff', 'all');
+      expect(s.is).toMatchObject({ is: 'unclear', batchId: '12_3' });
+      expect(s.view.strayLines(KEY).map(({ tag }) => tag)).toEqual(['gryphus.a.1.9.1.1.a[3]']);
+      s.say(
+        `- ${element}`,
+        `+ gryphus.${KEY}.1 12_3 RUNNING|n1|None`,
+        'queue diff',
+        `job ${KEY} 1 -`,
+        'id 12_3',
+        'all',
+      );
+      expect(s.is).toMatchObject({ is: 'running' });
+    });
+
+    it.each([
+      ['by its tag', `gryphus.${KEY}.2 12`, undefined],
+      ['by its id', 'gryphus.a.1.9.1.1.a[3] 12_3', '12_3'],
+    ])('also for an agent that begins anew, and knows it %s', (_, there, id) => {
+      const s = scene();
+      s.view.promise(
+        new Map([
+          [KEY, id],
+          [OTHER, '99'],
+        ]),
+      );
+      s.say(`+ ${there} PENDING||Priority`, 'queue full', 'all');
+      expect(s.is).toMatchObject({ is: 'unclear', message: expect.stringContaining('waiting') });
+      expect(s.view.get(OTHER)).toBeUndefined();
+      expect(s.view.strayLines(KEY).map(({ tag }) => tag)).toEqual([there.split(' ')[0]]);
+    });
+
+    it('but not what has ended there', () => {
+      const s = scene();
+      s.committed();
+      s.view.promise(new Map([[OTHER, '13']]));
+      s.say(line('COMPLETED|n1|None'), line('COMPLETED|n1|None', 1, '13', OTHER), 'queue full', 'all');
+      expect([s.is, s.view.get(OTHER), s.view.vanished]).toEqual([undefined, undefined, 1]);
+    });
+  });
+
   it('reports each change once', () => {
     const s = scene();
     s.committed();

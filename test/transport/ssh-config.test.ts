@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -22,14 +23,19 @@ const parse = (files: Record<string, string>): readonly Directive[] =>
         .sort(),
   });
 
-const settings = (text: string, host = 'host', more: Record<string, string> = {}): SshSettings =>
+const settings = (
+  text: string,
+  host = 'host',
+  more: Record<string, string> = {},
+  exec = (command: string): boolean => command === 'test host = host',
+): SshSettings =>
   sshSettings({ kind: 'ssh', host, user: undefined, port: undefined }, [parse({ config: text, ...more })], {
     home: '/home/me',
     localUser: 'me',
     localHost: 'laptop.example.org',
     uid: 1000,
     env: { SSH_AUTH_SOCK: '/run/agent', WHERE: '/keys' },
-    exec: (command) => command === 'test host = host',
+    exec,
   });
 
 test('the first value wins, blocks bound what follows', () => {
@@ -87,6 +93,39 @@ StrictHostKeyChecking accept-new`);
   expect(settings('ProxyJump a,b\nProxyCommand x')).toMatchObject({ proxyJump: ['a', 'b'], proxyCommand: undefined });
   expect(settings('ProxyCommand x\nProxyJump a')).toMatchObject({ proxyJump: [], proxyCommand: 'x' });
   expect(settings('ProxyJump none\nProxyCommand x')).toMatchObject({ proxyJump: [], proxyCommand: undefined });
+});
+
+test('tokens, times and variables are those of OpenSSH', () => {
+  const run: string[] = [];
+  const exec = (command: string): boolean => run.push(command) > 0;
+  const found = (text: string) => settings(text, 'host', {}, exec);
+  expect(found('ProxyJump gate\nHostKeyAlias alias\nMatch exec "%d %i %L %l %k %j %h"\n Port 7').port).toBe(7);
+  expect(run).toEqual(['/home/me 1000 laptop laptop.example.org alias gate host']);
+  expect(found('User u\nPort 5\nProxyJump %r@gate-%h:%p,b')).toMatchObject({ proxyJump: ['u@gate-host:5', 'b'] });
+  expect(found('ServerAliveInterval 1m\nConnectTimeout 1m30s')).toMatchObject({
+    serverAliveIntervalMs: 60_000,
+    connectTimeoutMs: 90_000,
+  });
+  expect(found('ConnectTimeout 1H').connectTimeoutMs).toBe(3_600_000);
+  expect(found('IdentityAgent $WHERE').agent).toBe('/keys');
+  expect(found('IdentityAgent $NOPE').agent).toBeUndefined();
+  expect(found('IdentityAgent none').agent).toBeUndefined();
+  const hash = createHash('sha1').update('laptop.example.orghost22me').digest('hex');
+  expect(found('IdentityFile /k/%C').identityFiles).toEqual([{ path: `/k/${hash}`, explicit: true }]);
+});
+
+test.each([
+  ['PKCS11Provider /lib/p11.so', 'PKCS11Provider'],
+  ['CanonicalizeHostname yes', 'CanonicalizeHostname'],
+  ['CanonicalizeHostname no', undefined],
+  ['KnownHostsCommand /usr/bin/sss_ssh_knownhosts %H', 'KnownHostsCommand'],
+  ['RevokedHostKeys /etc/ssh/revoked', 'RevokedHostKeys'],
+  ['RevokedHostKeys none', undefined],
+  ['Match localnetwork 10.0.0.0/8\n Port 7', 'Match localnetwork'],
+  ['Match host other sessiontype shell\n Port 7', undefined],
+])('what only the ssh program supports is left to it: %s', (text, needs) => {
+  const found = settings(text);
+  expect([found.needsOpenssh, found.port]).toEqual([needs, 22]);
 });
 
 test.each([
@@ -215,6 +254,7 @@ test('values are those that ssh -G shows', () => {
         user: undefined,
         port: undefined,
         localUser: userInfo().username,
+        localTokens: {},
         exec: (command) => command === 'true',
       });
       const expected: Record<string, string[]> = {};
