@@ -51,7 +51,7 @@ const REMEDIES: readonly (readonly [pattern: RegExp, remedy: string, asked: read
     [],
   ],
   [
-    /unknown resource|bad resource requirement|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (feature|licen[cs]e)|unknown user/i,
+    /reservation is invalid|requested reservation|unknown resource|bad resource requirement|unknown option|invalid option|unrecognized option|illegal option|illegal attribute|invalid (feature|licen[cs]e)|unknown user/i,
     "Correct batch_extra_submit_args in the submit file, or `extra_args` in the site's file",
     [EXTRA],
   ],

@@ -26,6 +26,12 @@ export const text: KeyKind<string> = {
   read: (raw) => (typeof raw === 'string' && raw !== '' ? raw : undefined),
 };
 
+/** A directory at a site. No shell reads it: `$SCRATCH` and `~user` would become names of directories. */
+export const remoteDirectory: KeyKind<string> = {
+  says: 'a directory without variables, such as "/scratch/me" or "~/jobs"',
+  read: (raw) => (typeof raw === 'string' && raw !== '' && !/^(\$|~(?!\/|$))/.test(raw) ? raw : undefined),
+};
+
 /** A ClassAd expression, kept as its text. */
 export const expression: KeyKind<string> = {
   says: 'a ClassAd expression (a string)',

@@ -4,7 +4,7 @@ import { BACKEND_NAMES } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
-import { duration, integer, moment, oneOf, real, size, text, texts } from './kinds.ts';
+import { duration, integer, moment, oneOf, real, remoteDirectory, size, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
 import { machineAttributes, machineResources } from './machine-kinds.ts';
 import { POLICY_NAMES, type PolicyName } from './owner-policies.ts';
@@ -36,7 +36,11 @@ export const SITE_KEYS = {
     undefined,
     'Shell lines to run at the site before any command of ours, such as `module load slurm`.',
   ),
-  scratch: entry(text, undefined, "Directory at the site for our jobs, below the site's name; default: `~/.gryphus`."),
+  scratch: entry(
+    remoteDirectory,
+    undefined,
+    "Directory at the site for our jobs, below the site's name; default: `~/.gryphus`.",
+  ),
   queue: entry(text, undefined, 'Queue or partition for jobs that name none.'),
   project: entry(text, undefined, 'Project or account for jobs that name none.'),
   parallel_environment: entry(

@@ -148,7 +148,7 @@ list_others() {
 # Steps of a check-up: answers `step NAME ok|bad WORDS`.
 do_probe() { # body: the queue of jobs that name none, or nothing
   queue=$(body "$1")
-  check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && echo "$ROOT is writable")"
+  check home "$([ -w jobs ] && : 2>/dev/null >|"$T/try" && say "$ROOT is writable")"
   free=$(df -Pk . | LC_ALL=C awk 'NR == 2 { print int($4 / 1024) }')
   if [ "${free:-0}" -ge 10 ]; then check disk "$free MB free"; else check disk '' "${free:-0} MB free"; fi
   check exec "$(program_there)" "a program in $ROOT cannot be started"

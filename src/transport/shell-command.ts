@@ -10,6 +10,10 @@ const LONGEST = 120_000;
  */
 export type CommandForm = 'exec' | 'wait';
 
+/** Start files may leave a PATH without the system's programs, or none. */
+const FIND_PROGRAMS =
+  'case :${PATH-}: in *:/bin:* | *:/usr/bin:*) ;; *) PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin; export PATH ;; esac';
+
 /**
  * Wraps a POSIX shell command so that every login shell starts it alike. sh, csh, tcsh, fish and zsh agree on plain
  * words in single quotes as long as these contain no quote, `!` (csh's history), newline or doubled backslash. Anything
@@ -20,7 +24,7 @@ export type CommandForm = 'exec' | 'wait';
  */
 export function loginShellCommand(command: string, mark: string, form: CommandForm): string {
   if (command.includes('\0')) throw new GryphusError('bad-input', 'A command cannot contain a NUL byte.');
-  const script = `echo ${mark} $$; echo ${mark} >&2; ${form === 'exec' ? 'exec ' : ''}/bin/sh -c ${shellQuote(command)}${form === 'exec' ? '' : '; exit $?'}`;
+  const script = `${FIND_PROGRAMS}; echo ${mark} $$; echo ${mark} >&2; ${form === 'exec' ? 'exec ' : ''}/bin/sh -c ${shellQuote(command)}${form === 'exec' ? '' : '; exit $?'}`;
   const encoded = encode(script);
   if (encoded.length > LONGEST) {
     throw new GryphusError('bad-input', `A command of ${encoded.length} bytes is too long for a command line.`, {

@@ -1,6 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { shellQuote } from '../../src/util/shell-quote.ts';
+import { type FakeBatch, startFake } from '../sites/fake-batch.ts';
 import { TestAgent, until } from './agent.ts';
 import { killMatching, processesOf } from './kill.ts';
 
@@ -82,4 +84,73 @@ describe('what a site still runs of removed jobs', () => {
   async function left(cluster: number): Promise<number> {
     return (JSON.parse(await agent.ok('history', '--json', String(cluster))) as unknown[]).length;
   }
+});
+
+describe('what runs at a site without a record there', () => {
+  const agent = new TestAgent();
+  let batch: FakeBatch | undefined;
+  afterAll(async () => {
+    await agent.end();
+    await batch?.stop();
+  });
+
+  it("is said of its jobs, listed by audit, and removed by it from the site's queue", async () => {
+    batch = await startFake('pbs.sh', ['qsub', 'qstat', 'qdel']);
+    const { dir, env } = batch;
+    const states = (): string[] =>
+      readdirSync(join(dir, 'jobs')).map((id) => readFileSync(join(dir, 'jobs', id, 'state'), 'utf8').trim());
+    const scratch = join(agent.dir, 'scratch');
+    const prelude = Object.entries(env).map(([name, value]) => `export ${name}=${shellQuote(value)}`);
+    agent.site('here', {
+      url: 'local',
+      batch: 'pbs',
+      more: [
+        `scratch = ${JSON.stringify(scratch)}`,
+        `prelude = ${JSON.stringify(prelude.join('\n'))}`,
+        'limits.poll_min = "1s"',
+        'limits.poll_max = "1s"',
+      ].join('\n'),
+    });
+    const sleeps = (count: number): string =>
+      [
+        'universe = grid',
+        'grid_resource = batch pbs here',
+        'executable = /bin/sleep',
+        'transfer_executable = false',
+        'arguments = 600',
+        `queue ${count}`,
+      ].join('\n');
+    const clusters = [await agent.submit(sleeps(3)), await agent.submit(sleeps(1))].map(String);
+    await agent.ok('wait', '--until', 'start', '--timeout', '60', ...clusters);
+    for (const name of readdirSync(join(scratch, 'here')))
+      rmSync(join(scratch, 'here', name), { recursive: true, force: true });
+    const [array = '', alone = ''] = clusters;
+    for (const id of [`${array}.1`, `${alone}.0`])
+      await until('it to be said', async () => (await agent.ok('why', id)).includes('its directory there is gone'));
+    expect(await agent.ok('site', 'audit', 'here')).toContain('agree');
+
+    expect(states().filter((state) => state === 'running')).toHaveLength(4);
+    // The queue forgets them while the site cannot be told.
+    for (const pid of processesOf('gridmanager/main.js', agent)) process.kill(pid, 'SIGSTOP');
+    await agent.ok('rm', '--forcex', ...clusters);
+    await until(
+      'the queue to be empty',
+      async () => (JSON.parse(await agent.ok('q', '--json')) as unknown[]).length === 0,
+    );
+    const found = JSON.parse((await agent.run(['site', 'audit', 'here', '--json'])).stdout) as {
+      message: string;
+      can: string[];
+    }[];
+    const words = found.map(({ message }) => (message.startsWith('an element of an array') ? 'element' : message));
+    expect(words.sort()).toEqual([
+      'element',
+      'element',
+      'element',
+      `in its queue without a record there; job ${alone}.0 has left the queue, removed`,
+    ]);
+    expect(found.every(({ can }) => can.join() === 'clean')).toBe(true);
+    await agent.run(['site', 'audit', 'here', '--clean', 'all']);
+    await until('the queue there to be empty', async () => !states().includes('running'));
+    expect(await agent.ok('site', 'audit', 'here')).toContain('agree');
+  }, 180_000);
 });

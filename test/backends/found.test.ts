@@ -119,6 +119,7 @@ describe('a refusal', () => {
     ],
     ['Batch job submission failed: Required partition not available (inactive or drain)', /batch_queue/],
     ['Batch job submission failed: Invalid license specification', /batch_extra_submit_args/],
+    ['Batch job submission failed: Requested reservation is invalid', /batch_extra_submit_args/],
     ['AssocGrpCPUMinutesLimit', /batch_project/],
     ['normal9: No such queue. Job not submitted.', /batch_queue/],
     ['Disk quota exceeded', /scratch/],

@@ -121,6 +121,24 @@ describe('a failed sbatch', () => {
     ],
     ['sbatch: error: Batch job submission failed: Unable to contact slurm controller (connect failure)', 'later'],
     ['sbatch: error: Batch job submission failed: Protocol authentication error', 'later'],
+    // About the site, whatever the job asks for; the texts are libslurm's of 22.05.
+    ...[
+      'I/O error writing script/environment to file',
+      'Slurm backup controller in standby mode',
+      'Controller is in standby mode, try a different controller',
+      'Unable to create job record, try again',
+      'Requested reservation not usable now',
+      'Required node not available (down, drained or reserved)',
+      'Requested nodes are busy',
+      'Job can not start due to maintenance reservation.',
+      'System submissions disabled',
+      'Requested operation is presently disabled',
+      'Error generating job credential',
+      'Unable to connect to database',
+      'Incompatible versions of client and server code',
+    ].map((text) => [`sbatch: error: Batch job submission failed: ${text}`, 'later']),
+    ['sbatch: error: Batch job submission failed: Requested reservation is invalid', 'never'],
+    ['sbatch: error: Batch job submission failed: Requested partition configuration not available now', 'never'],
   ])('is understood: %s', (message, kind) => {
     expect(slurmRefusal(1, message)).toMatchObject({ kind });
   });
@@ -130,6 +148,17 @@ describe('a failed sbatch', () => {
       'unclear',
     );
     expect(slurmRefusal(137, '')).toBe('unclear');
+    for (const text of [
+      'Unable to contact slurm controller (send failure)',
+      'Unable to contact slurm controller (receive failure)',
+      'Unable to contact slurm controller (shutdown failure)',
+      'Message receive failure',
+      'Message send failure',
+      'Received zero length message',
+      'Insane message length',
+      'Communication shutdown failure',
+    ])
+      expect(slurmRefusal(1, `sbatch: error: Batch job submission failed: ${text}`)).toBe('unclear');
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z ]{0,30}$/), (message) => {
         fc.pre(!/invalid|requires/.test(message));

@@ -35,6 +35,10 @@ describe('sites', () => {
     expect(statSync(join(paths.sitesDir, 'c1.toml')).mode & 0o777).toBe(0o600);
     expect(statSync(paths.sitesDir).mode & 0o777).toBe(0o700);
     expect(readdirSync(paths.sitesDir)).toEqual(['c1.toml']);
+    for (const scratch of ['~', '~/jobs', '/a $b/~c', 'below-home']) {
+      await saveSite(paths, 'c1', { scratch });
+      expect((await loadSite(paths, 'c1')).scratch).toBe(scratch);
+    }
     expect(removeSite(paths, 'c1')).toBe(true);
     expect(removeSite(paths, 'c1')).toBe(false);
   });
@@ -43,6 +47,8 @@ describe('sites', () => {
     await expect(saveSite(paths, '../evil', {})).rejects.toMatchObject({ code: 'bad-input' });
     await expect(saveSite(paths, 'a', { batch: 'slrum' })).rejects.toMatchObject({ code: 'bad-config' });
     await expect(saveSite(paths, 'a', { url: 'http://x' })).rejects.toThrow('ssh://user@host:port');
+    for (const scratch of ['$SCRATCH', '${TMPDIR}/x', '~me/jobs'])
+      await expect(saveSite(paths, 'a', { scratch })).rejects.toThrow('a directory without variables');
     expect([...(await loadSites(paths)).keys()]).toEqual(['local']);
   });
 

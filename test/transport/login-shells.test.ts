@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Transport } from '../../src/transport/contract.ts';
@@ -9,20 +9,31 @@ import { type Sshd, startSshd } from '../sites/sshd.ts';
 import { NAMES } from './conformance.ts';
 
 /** Shells that people have at sites, each with a start file that prints when it must not. */
-const SHELLS: readonly { shell: string; startFile: string; noise: string }[] = [
-  { shell: '/bin/bash', startFile: '.bashrc', noise: 'echo "Welcome! \'$USER\'"; echo grumble >&2' },
+const SHELLS: readonly { shell: string; startFile: string; noise: string; noPath?: string }[] = [
+  {
+    shell: '/bin/bash',
+    startFile: '.bashrc',
+    noise: 'echo "Welcome! \'$USER\'"; echo grumble >&2',
+    noPath: 'export PATH=/nowhere',
+  },
   { shell: '/bin/dash', startFile: '.profile', noise: '' },
-  { shell: '/usr/bin/zsh', startFile: '.zshenv', noise: 'echo noise; setopt noclobber extendedglob' },
+  { shell: '/usr/bin/zsh', startFile: '.zshenv', noise: 'echo noise; setopt noclobber extendedglob', noPath: 'PATH=' },
   {
     shell: '/usr/bin/tcsh',
     startFile: '.tcshrc',
     noise: 'echo noise; alias printf echo',
+    noPath: 'setenv PATH /nowhere',
   },
   { shell: '/bin/csh', startFile: '.cshrc', noise: 'echo noise' },
-  { shell: '/usr/bin/fish', startFile: '.config/fish/config.fish', noise: 'echo noise' },
+  {
+    shell: '/usr/bin/fish',
+    startFile: '.config/fish/config.fish',
+    noise: 'echo noise',
+    noPath: 'set -x PATH /nowhere',
+  },
 ];
 
-for (const { shell, startFile, noise } of SHELLS) {
+for (const { shell, startFile, noise, noPath } of SHELLS) {
   describe.skipIf(!existsSync(shell))(`login shell ${shell}`, () => {
     let sshd: Sshd;
     let transports: Transport[];
@@ -54,6 +65,24 @@ for (const { shell, startFile, noise } of SHELLS) {
         expect(result.stdout.toString().split('\0').slice(0, -1)).toEqual(words);
       }
     });
+
+    test.skipIf(noPath === undefined)(
+      "the system's programs are found, though a start file leaves no PATH to them",
+      async () => {
+        const file = join(sshd.home, startFile);
+        const before = readFileSync(file, 'utf8');
+        writeFileSync(file, `${before}${noPath}\n`);
+        try {
+          for (const transport of transports) {
+            expect((await transport.run('uname -n | wc -l; echo "$PATH"')).stdout.toString()).toMatch(
+              /^1\n(\/nowhere:)?\/usr\/local\/bin:\/usr\/bin:\/bin\n$/,
+            );
+          }
+        } finally {
+          writeFileSync(file, before);
+        }
+      },
+    );
 
     test("standard input is the command's alone, and files pass", async () => {
       for (const transport of transports) {
