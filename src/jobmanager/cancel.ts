@@ -78,20 +78,20 @@ async function send(
 ) {
   const answer = await site.session.exchange('cancel', [words(batch)], [how], 180_000);
   const [status = '0', said = ''] = answerFields(answer, 'cancel')[0] ?? [];
-  const strays: string[] = [];
+  const tags: string[] = [];
   for (const [name = ''] of answerFields(answer, 'none')) {
     const key = name as AttemptKey;
-    const lines = site.view.strayLines(key);
+    const lines = site.view.linesWithoutRecord(key);
     if (how === 'WAITING' && lines.some((line) => line.entry.is === 'running'))
       outcomes.set(key, refuse('never', 'already-started', `${key} is running at ${site.name}.`));
-    else if (lines.length > 0) strays.push(...lines.map((line) => line.tag));
+    else if (lines.length > 0) tags.push(...lines.map((line) => line.tag));
     else {
       site.view.forget(key);
       outcomes.set(key, { ok: true });
     }
   }
   // Without its directory, it is known only by what the queue shows.
-  if (strays.length > 0) await site.session.exchange('prune', [words(strays)]);
+  if (tags.length > 0) await site.session.exchange('prune', [words(tags)]);
   for (const [key = ''] of how === 'WAITING' ? [] : answerFields(answer, 'taken')) {
     const entry = site.view.get(key as AttemptKey);
     if (entry !== undefined) entry.cancelled = true;

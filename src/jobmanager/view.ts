@@ -6,7 +6,7 @@ import { liveLines, type ViewEntry, newEntry, nothingKnown, presentLine, runUnkn
 import { type Owner, readExit, readOwner } from '../site/exit-record.ts';
 import { type ViewAction, classify } from './classify.ts';
 import { percentDecode } from '../site/escape.ts';
-import { type Stray, Strays, TAG } from './strays.ts';
+import { type UnclaimedLine, UnclaimedLines, TAG } from './unclaimed-lines.ts';
 
 /** Whether nothing happened between two looks, apart from a different reason for a hold. */
 function alike(before: QueueEntry, now: QueueEntry): boolean {
@@ -24,7 +24,7 @@ export class View {
   readonly #restless = new Set<ViewEntry>();
   /** Submitted, but absent from the queue's last good answer. */
   readonly #missing = new Set<ViewEntry>();
-  readonly #strays = new Strays();
+  readonly #unclaimed = new UnclaimedLines();
   #promised: ReadonlyMap<AttemptKey, string | undefined> = new Map();
   #change = 0;
   #vanished = 0;
@@ -179,7 +179,7 @@ export class View {
   }
 
   /** Lines of the queue of an attempt whose directory is gone. */
-  strayLines(key: AttemptKey): ReturnType<typeof liveLines> {
+  linesWithoutRecord(key: AttemptKey): ReturnType<typeof liveLines> {
     const entry = this.#entries.get(key);
     return entry?.recordLost ? liveLines(entry) : [];
   }
@@ -219,7 +219,7 @@ export class View {
     const touched = new Set<ViewEntry>();
     this.#lookedAt = now;
     if (full) {
-      this.#strays.clear();
+      this.#unclaimed.clear();
       for (const entry of this.#entries.values()) {
         if (entry.queue.size > 0) touched.add(entry);
         entry.queue.clear();
@@ -235,7 +235,7 @@ export class View {
       const [, key, n] = TAG.exec(tag) ?? [];
       if (key === undefined) byId ??= new Map([...this.#entries.values()].map((each) => [each.batchId, each]));
       const entry = key === undefined ? byId?.get(batchId) : this.#entries.get(key as AttemptKey);
-      if (entry === undefined) this.#strays.keep(kind, line);
+      if (entry === undefined) this.#unclaimed.keep(kind, line);
       else {
         this.#takeLine(entry, kind, n === undefined ? entry.submission : Number(n), line, now);
         touched.add(entry);
@@ -252,7 +252,7 @@ export class View {
     }
   }
 
-  #takeLine(entry: ViewEntry, kind: string, n: number, { tag, batchId, message }: Stray, now: number): void {
+  #takeLine(entry: ViewEntry, kind: string, n: number, { tag, batchId, message }: UnclaimedLine, now: number): void {
     const copies = entry.queue.get(n) ?? new Map();
     if (kind === '+') {
       const state = this.#backend.queueEntry(message);
@@ -277,7 +277,7 @@ export class View {
   /** Processes queue lines that came before the attempt was known. */
   #adopt(entry: ViewEntry, now: number): void {
     for (let n = 1; n <= entry.submission; n++) {
-      for (const line of this.#strays.take(`gryphus.${entry.key}.${n}`)) this.#takeLine(entry, '+', n, line, now);
+      for (const line of this.#unclaimed.take(`gryphus.${entry.key}.${n}`)) this.#takeLine(entry, '+', n, line, now);
     }
   }
 
@@ -361,16 +361,16 @@ export class View {
         this.#dirty.add(entry);
       }
     }
-    const find = this.#promised.size === 0 ? undefined : this.#strays.finder();
+    const find = this.#promised.size === 0 ? undefined : this.#unclaimed.finder();
     for (const [key, id] of this.#promised) {
-      const stray = this.#entries.has(key) ? undefined : find?.(key, id);
-      if (stray === undefined || this.#backend.queueEntry(stray.message).is === 'ended') continue;
+      const found = this.#entries.has(key) ? undefined : find?.(key, id);
+      if (found === undefined || this.#backend.queueEntry(found.message).is === 'ended') continue;
       const entry = this.#entry(key);
-      entry.submission = Number(TAG.exec(stray.tag)?.[2] ?? 1);
-      entry.batchId = stray.batchId;
+      entry.submission = Number(TAG.exec(found.tag)?.[2] ?? 1);
+      entry.batchId = found.batchId;
       entry.recordLost = true;
-      this.#takeLine(entry, '+', entry.submission, stray, now);
-      this.#strays.keep('-', stray);
+      this.#takeLine(entry, '+', entry.submission, found, now);
+      this.#unclaimed.keep('-', found);
     }
     this.#promised = new Map();
   }

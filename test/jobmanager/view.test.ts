@@ -496,7 +496,7 @@ describe('the view', () => {
         message: `${lost}the queue has it as 12, running`,
       });
       expect(s.view.vanished).toBe(0);
-      expect(s.view.strayLines(KEY).map(({ tag }) => tag)).toEqual([`gryphus.${KEY}.1`]);
+      expect(s.view.linesWithoutRecord(KEY).map(({ tag }) => tag)).toEqual([`gryphus.${KEY}.1`]);
       // One answer without it proves nothing.
       s.say(`- gryphus.${KEY}.1 12`, 'queue diff');
       s.pass(patience.lost);
@@ -514,7 +514,7 @@ describe('the view', () => {
       s.say(line('RUNNING|n1|None'), 'queue full', 'all');
       s.say('queue same', `job ${KEY} 1 -`, 'id 12', `owner ${OWNER}`, 'all');
       expect(s.is).toMatchObject({ is: 'running', host: 'n1' });
-      expect(s.view.strayLines(KEY)).toEqual([]);
+      expect(s.view.linesWithoutRecord(KEY)).toEqual([]);
     });
 
     it('also an element of an array whose map is lost with it, by its id', () => {
@@ -524,7 +524,7 @@ describe('the view', () => {
       const element = 'gryphus.a.1.9.1.1.a[3] 12_3';
       s.say(`- gryphus.${KEY}.1 12_3`, `+ ${element} RUNNING|n1|None`, 'queue diff', 'all');
       expect(s.is).toMatchObject({ is: 'unclear', batchId: '12_3' });
-      expect(s.view.strayLines(KEY).map(({ tag }) => tag)).toEqual(['gryphus.a.1.9.1.1.a[3]']);
+      expect(s.view.linesWithoutRecord(KEY).map(({ tag }) => tag)).toEqual(['gryphus.a.1.9.1.1.a[3]']);
       s.say(
         `- ${element}`,
         `+ gryphus.${KEY}.1 12_3 RUNNING|n1|None`,
@@ -550,7 +550,7 @@ describe('the view', () => {
       s.say(`+ ${there} PENDING||Priority`, 'queue full', 'all');
       expect(s.is).toMatchObject({ is: 'unclear', message: expect.stringContaining('waiting') });
       expect(s.view.get(OTHER)).toBeUndefined();
-      expect(s.view.strayLines(KEY).map(({ tag }) => tag)).toEqual([there.split(' ')[0]]);
+      expect(s.view.linesWithoutRecord(KEY).map(({ tag }) => tag)).toEqual([there.split(' ')[0]]);
     });
 
     it('but not what has ended there', () => {

@@ -4,7 +4,7 @@ import type { AttemptKey } from '../job/ids.ts';
 export const TAG = /^gryphus\.(.+)\.(\d+)$/;
 
 /** A line of the queue that carries our tag, as its site printed it. */
-export interface Stray {
+export interface UnclaimedLine {
   readonly tag: string;
   readonly batchId: string;
   readonly message: string;
@@ -14,7 +14,7 @@ export interface Stray {
  * Lines of the queue whose attempts are not known here: the queue is queried before the directory is listed, and a
  * directory may be lost while its job lives on.
  */
-export class Strays {
+export class UnclaimedLines {
   readonly #byTag = new Map<string, Map<string, string>>();
 
   clear(): void {
@@ -22,7 +22,7 @@ export class Strays {
   }
 
   /** `+`: the line appeared or changed; `-`: it left the queue. */
-  keep(kind: string, { tag, batchId, message }: Stray): void {
+  keep(kind: string, { tag, batchId, message }: UnclaimedLine): void {
     const copies = this.#byTag.get(tag) ?? new Map<string, string>();
     if (kind === '+') copies.set(batchId, message);
     else copies.delete(batchId);
@@ -31,7 +31,7 @@ export class Strays {
   }
 
   /** Removes the lines of a tag and returns them. */
-  take(tag: string): readonly Stray[] {
+  take(tag: string): readonly UnclaimedLine[] {
     const lines = [...(this.#byTag.get(tag) ?? [])].map(([batchId, message]) => ({ tag, batchId, message }));
     this.#byTag.delete(tag);
     return lines;
@@ -41,9 +41,9 @@ export class Strays {
    * Finds the lines of attempts by their keys. An element of an array whose map is lost has a tag that no longer names
    * its attempt, `TAG[INDEX]`: it is found by the batch system's id.
    */
-  finder(): (key: AttemptKey, batchId: string | undefined) => Stray | undefined {
-    const byKey = new Map<string, Stray>();
-    const elements = new Map<string, Stray>();
+  finder(): (key: AttemptKey, batchId: string | undefined) => UnclaimedLine | undefined {
+    const byKey = new Map<string, UnclaimedLine>();
+    const elements = new Map<string, UnclaimedLine>();
     for (const [tag, copies] of this.#byTag) {
       const key = TAG.exec(tag)?.[1];
       for (const [batchId, message] of copies) {
