@@ -287,13 +287,14 @@ export class Gryphus {
     return new AccountClient(this.#queue, this.#paths);
   }
 
-  /** Runs tasks in the pool; results come in order of completion. Ending the iteration withdraws unfinished tasks. */
+  /** Runs tasks in the pool; results come in order of completion. Ending the iteration withdraws unfinished tasks; so do its signal and `close()`, which throw `interrupted`. */
   async *map<T>(
     tasks: AsyncIterable<MapTask<T>> | Iterable<MapTask<T>>,
     request: MapRequest<T>,
   ): AsyncGenerator<MapResult<T>> {
     const { mapOverPool } = await import('./map.ts');
-    yield* mapOverPool(this.#queue, this.#paths, this.owner, request, tasks);
+    const signal = this.#until(request.signal);
+    yield* mapOverPool(this.#queue, this.#paths, this.owner, { ...request, signal }, tasks);
   }
 
   /** Vacates, suspends, continues or checkpoints jobs that run in the pool. */
@@ -377,7 +378,7 @@ export class Gryphus {
     return this.#paths;
   }
 
-  /** Cleanly ends whatever still waits or follows (`events`, `on`, `wait`, `tail`). */
+  /** Cleanly ends whatever still waits or follows (`events`, `on`, `wait`, `tail`), and a `map` with `interrupted`. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#queue.close();

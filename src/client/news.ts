@@ -1,3 +1,4 @@
+import { GryphusError } from '../errors.ts';
 import type { QueueEvent } from '../job/events.ts';
 import { isEnd, LIFE } from '../job/life.ts';
 import type { EventEntry, Queue } from '../queue/api.ts';
@@ -13,6 +14,9 @@ export interface EventsRequest {
 /** One change of the queue. `cursor` names its place: `events({ from: cursor })` continues behind it. */
 export type EventWithCursor = QueueEvent & { readonly cursor: string };
 
+/** A place in the queue's stream of events, and one within an entry that has several. */
+const CURSOR = /^\d{1,20}-\d{1,20}(?:\.\d{1,9})?$/;
+
 /**
  * Every change of the queue from this call on (not from the first `next()`) until `signal`; waits while Redis is down.
  */
@@ -20,6 +24,11 @@ export function eventsOf(
   queue: Queue,
   { from, signal }: { readonly from?: string | undefined; readonly signal: AbortSignal },
 ): AsyncGenerator<EventWithCursor> {
+  if (from !== undefined && !CURSOR.test(from)) {
+    throw new GryphusError('bad-input', `${JSON.stringify(from)} is no cursor of an event.`, {
+      suggestions: ['Give the `cursor` of an earlier event, or none for what comes from now on.'],
+    });
+  }
   const entries = queue.subscribe({ ...(from === undefined ? {} : { from }), signal })[Symbol.asyncIterator]();
   const first = entries.next();
   // The consumer of the iterator gets this error too.
@@ -52,12 +61,22 @@ export function callBack(
 ): void {
   const wanted = WANTED[what];
   void (async () => {
-    for await (const event of eventsOf(queue, { signal })) if (wanted(event)) call(event);
-  })().catch((thrown: unknown) => {
-    // Nothing awaits this promise, so the error must be made visible.
-    queueMicrotask(() => {
-      throw thrown;
-    });
+    for await (const event of eventsOf(queue, { signal })) {
+      if (!wanted(event)) continue;
+      try {
+        call(event);
+      } catch (thrown) {
+        // The program's own; the next event is for the callback again.
+        throwAlone(thrown);
+      }
+    }
+  })().catch(throwAlone);
+}
+
+/** Nothing awaits the promise in which it was thrown, so the error must be made visible. */
+function throwAlone(thrown: unknown): void {
+  queueMicrotask(() => {
+    throw thrown;
   });
 }
 

@@ -98,9 +98,10 @@ class MapRun<T> {
       },
       onLost: () => void this.#again(),
     });
-    options.signal?.addEventListener('abort', () =>
-      this.fail(new GryphusError('interrupted', 'The map was interrupted: its running tasks are stopped.')),
-    );
+    const interrupt = () =>
+      this.fail(new GryphusError('interrupted', 'The map was interrupted: its running tasks are stopped.'));
+    if (options.signal?.aborted) interrupt();
+    options.signal?.addEventListener('abort', interrupt);
     options.enough?.addEventListener('abort', () => void this.#withdraw());
   }
 

@@ -179,10 +179,10 @@ export class Dependencies implements Listener {
 
   async #target(kind: Exclude<Term['kind'], 'singleton'>, { cluster, task }: Target): Promise<Met> {
     const [summary] = await this.#queue.summaries([cluster]);
-    if (summary !== undefined && task === undefined && kind !== 'after') {
-      const { counts, nextProc, total } = summary;
-      const live = Object.entries(counts).some(([state, count]) => count > 0 && !isEnd(state as State));
-      if (live || nextProc < total) return 'not-yet';
+    const makesMore = summary !== undefined && summary.nextProc < summary.total;
+    if (summary !== undefined && task === undefined) {
+      const live = Object.entries(summary.counts).some(([state, count]) => count > 0 && !isEnd(state as State));
+      if (makesMore || (live && kind !== 'after')) return 'not-yet';
     }
     let seen = 0;
     let failed = 0;
@@ -201,7 +201,8 @@ export class Dependencies implements Listener {
         else failed++;
       }
     }
-    // A job that has left queue and history has ended, but not demonstrably well.
+    // A job that has left queue and history has ended, but not demonstrably well; unless it is one that is made later.
+    if (seen === 0 && makesMore) return 'not-yet';
     if (seen === 0) return kind === 'afterok' || kind === 'aftercorr' ? 'never' : 'yes';
     if (kind === 'afterok') return failed > 0 ? 'never' : 'yes';
     if (kind === 'afternotok') return failed > 0 ? 'yes' : fine > 0 ? 'never' : 'yes';

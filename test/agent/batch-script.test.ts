@@ -93,6 +93,31 @@ describe('batch scripts in the pool', { timeout: 180_000 }, () => {
     await agent.ok('rm', `${second}`);
   });
 
+  it('wait for tasks that are made later', async () => {
+    const first = await script(
+      'made-later.sh',
+      `#!/bin/sh\n#SBATCH -a 1-4%1 -o /dev/null\nwhile [ ! -e go-on ]; do sleep 0.1; done\ntouch made.$SLURM_ARRAY_TASK_ID\n`,
+    );
+    await agent.ok('wait', '--until', 'start', `${first}.0`);
+    const then = (option: string, out: string) =>
+      script(`${out}.sh`, `#!/bin/sh\n#SBATCH -d ${option} -o ${out}\necho made.*\n`);
+    const ok = await then(`afterok:${first}_3`, 'after-three');
+    const any = await then(`afterany:${first}_4`, 'after-four');
+    const begun = await then(`after:${first}`, 'after-begun');
+    agent.file('go-on', '');
+    await agent.ok('wait', '--timeout', '40', `${ok}`, `${any}`, `${begun}`);
+    expect(await agent.ok('q', `${ok}`, `${any}`, `${begun}`, '-af', 'HoldReason')).toBe('');
+    expect(agent.read('after-three')).toMatch(/made\.3/);
+    expect(agent.read('after-four')).toMatch(/made\.4/);
+    expect(agent.read('after-begun')).toMatch(/made\.3/);
+  });
+
+  it('may run for longer than timers wait', async () => {
+    const cluster = await script('month.sh', '#!/bin/sh\n#SBATCH -t 60-00:00:00 -o month\nsleep 1\necho done\n');
+    await agent.ok('wait', '--until', 'settled', '--timeout', '5000000', `${cluster}`);
+    expect(agent.read('month')).toBe('done\n');
+  });
+
   it('are stopped at their time limit, and what they wrote comes home', async () => {
     const cluster = await script(
       'long.sh',

@@ -90,6 +90,63 @@ describe('a program that closes the library', () => {
     await agent.ok('rm', '--all');
   }, 60_000);
 
+  it('ends a map() that is under way, and one that comes later or whose signal was given before', async () => {
+    const text = `
+      const said = [];
+      const mapped = async (how) => {
+        try {
+          for await (const _ of gryphus.map([{ args: ['600'] }], { executable: '/bin/sleep', ...how })) void 0;
+          return 'ended';
+        } catch (error) {
+          return error.constructor.name + ' ' + error.code;
+        }
+      };
+      said.push(await mapped({ signal: AbortSignal.abort() }));
+      const running = mapped({});
+      while ((await gryphus.slots('JobId =!= undefined || State == "Claimed"')).length === 0)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      const { Gryphus: Other } = await import(${JSON.stringify(INDEX)});
+      await gryphus.close();
+      said.push(await running, await mapped({}));
+      const other = await Other.open();
+      while ((await other.slots('State == "Claimed"')).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      await other.close();
+      console.log(said);`;
+    const interrupted = "'GryphusError interrupted'";
+    expect(await program(text)).toEqual(done(`[\n  ${[1, 2, 3].map(() => interrupted).join(',\n  ')}\n]\n`));
+  }, 60_000);
+
+  it('is told of each end, although its callback throws', async () => {
+    const text = `
+      const wrong = [];
+      process.on('uncaughtException', (error) => wrong.push(error.message));
+      let ended;
+      const both = new Promise((resolve) => (ended = resolve));
+      let calls = 0;
+      gryphus.on('terminated', () => {
+        if (++calls === 2) ended();
+        throw new Error('no ' + calls);
+      });
+      await gryphus.submit({ text: 'executable = /bin/true\\ntransfer_executable = false\\nqueue 2' });
+      await both;
+      await gryphus.close();
+      console.log(wrong);`;
+    expect(await program(text)).toEqual(done("[ 'no 1', 'no 2' ]\n"));
+  }, 60_000);
+
+  it('is refused a cursor that is none, with a word for it', async () => {
+    const text = `
+      for (const from of ['', 'x', '12', '1-2-3', '-', '$'])
+        try {
+          for await (const _ of gryphus.events({ from })) break;
+        } catch (error) {
+          console.log(error.constructor.name, error.code, error.message);
+        }
+      await gryphus.close();`;
+    const refused = (from: string) => `GryphusError bad-input ${JSON.stringify(from)} is no cursor of an event.\n`;
+    expect(await program(text)).toEqual(done(['', 'x', '12', '1-2-3', '-', '$'].map(refused).join('')));
+  }, 60_000);
+
   it('ends events() by a signal, and reads on from a cursor', async () => {
     const text = `
       const stop = new AbortController();

@@ -106,6 +106,18 @@ describe('a wait', () => {
     expect(left.map(({ state }) => isEnd(state))).toEqual([false]);
   });
 
+  it('lasts as long as it may, also for longer than timers wait', async () => {
+    const { cluster } = await writer.submit({ clusterAd: { Owner: '"me"' }, procs: procs(1) });
+    const [a] = idsOf(cluster, 1);
+    if (!a) throw new Error('one');
+    const lasts = [30 * 86_400_000, Number.POSITIVE_INFINITY];
+    const waits = Promise.all(lasts.map((timeoutMs) => wait(writer, { clusters: [cluster], timeoutMs })));
+    const short = await wait(writer, { clusters: [cluster], timeoutMs: 50 });
+    await writer.transition({ id: a, event: 'remove' });
+    await writer.retire([a]);
+    expect([short, await waits]).toEqual([false, [true, true]]);
+  });
+
   it('continues when the queue is away for longer than its patience, and still ends in time', async () => {
     const { cluster } = await writer.submit({ clusterAd: { Owner: '"me"' }, procs: procs(1) });
     const [a] = idsOf(cluster, 1);
