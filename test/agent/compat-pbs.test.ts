@@ -136,6 +136,32 @@ describe("PBS' commands", { timeout: 300_000 }, () => {
     expect(await ours('condor_wait', 'held.log')).toMatchObject({ code: 0, stdout: 'All jobs done.\n' });
   });
 
+  it('submit a DAG with the words of condor_submit_dag, from which tools read the cluster', async () => {
+    agent.file('node.sub', 'executable = /bin/true\ntransfer_executable = false\nqueue\n');
+    agent.file('diamond.dag', 'JOB A node.sub\n');
+    const files = `-----------------------------------------------------------------------
+File for submitting this DAG to HTCondor           : diamond.dag.condor.sub
+Log of DAGMan debugging messages                   : diamond.dag.dagman.out
+Log of HTCondor library output                     : diamond.dag.lib.out
+Log of HTCondor library error messages             : diamond.dag.lib.err
+Log of the life of condor_dagman itself            : diamond.dag.dagman.log
+
+`;
+    const rule = `${'-'.repeat(71)}\n`;
+    expect(await ours('condor_submit_dag', '-no_submit', 'diamond.dag')).toEqual({
+      code: 0,
+      stdout: `\n${files}-no_submit given, not submitting DAG to HTCondor. You can do this with:\n"condor_submit diamond.dag.condor.sub"\n${rule}`,
+      stderr: '',
+    });
+    const { code, stdout } = await ours('condor_submit_dag', '-f', '-maxjobs', '2', 'diamond.dag');
+    const [, cluster] = /submitted to cluster (\d+)\./.exec(stdout) ?? [];
+    expect([code, stdout]).toEqual([
+      0,
+      `Submitting job(s).\n1 job(s) submitted to cluster ${cluster}.\n\n${files}${rule}`,
+    ]);
+    expect(await agent.ok('wait', `${cluster}`)).toMatch(/All jobs done/);
+  });
+
   it('run a command beside a job, which knows its slot', async () => {
     agent.file(
       'in the job.sub',

@@ -8,7 +8,7 @@ export const CONDOR: Readonly<Record<string, readonly string[]>> = {
   condor_wait: ['wait'],
   condor_history: ['history'],
   condor_status: ['status', '--pool'],
-  condor_submit_dag: ['dag', 'submit'],
+  condor_submit_dag: ['dag', 'submit', '--as-condor'],
   condor_tail: ['tail'],
   condor_userprio: ['userprio'],
   condor_qedit: ['edit'],

@@ -4,7 +4,7 @@ import { GryphusError } from '../../errors.ts';
 import { reasonOf } from '../../util/plain-text.ts';
 import type { DagSubmitted, DagSubmitRequest } from '../../index.ts';
 import { goesOn, GryphusCommand, prose, word } from '../command.ts';
-import { problemLine } from '../show/dag.ts';
+import { condorFiles, condorSubmitted, problemLine } from '../show/dag.ts';
 import { CONDOR_SUBMIT_DAG, ORDER_FLAGS, requestOf } from './order.ts';
 
 /** DAGMan's default verbosity. */
@@ -29,6 +29,7 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
     no_submit: Flags.boolean({ aliases: ['no-submit'], summary: 'Only write NAME.dag.condor.sub.' }),
     wait: Flags.boolean({ summary: "Wait for the DAG to end; exit with DAGMan's exit status." }),
     json: Flags.boolean({ summary: 'Print JSON.' }),
+    'as-condor': Flags.boolean({ hidden: true }),
   };
 
   static condor = CONDOR_SUBMIT_DAG;
@@ -42,11 +43,11 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
     if (flags.debug !== undefined && flags.debug !== LEVEL) {
       process.stderr.write(`WARNING: --debug ${flags.debug}: the log contains what DAGMan writes at level ${LEVEL}.\n`);
     }
-    if (flags.no_submit) return this.#writeOnly(request);
+    if (flags.no_submit) return this.#writeOnly(request, flags['as-condor']);
     await this.withGryphus(flags, async (gryphus) => {
       const dags = await gryphus.dags();
       const submitted = await dags.submit(request);
-      this.#say(submitted, files, flags.json);
+      this.#say(submitted, files, flags);
       goesOn(`The DAG keeps running; \`gryphus dag status ${submitted.cluster}\` shows its progress.`);
       if (!flags.wait) return;
       const status = await dags.wait(submitted.cluster);
@@ -58,18 +59,21 @@ With --wait the exit status is DAGMan's: 0 when all nodes succeeded, 1 when some
     });
   }
 
-  async #writeOnly(request: DagSubmitRequest): Promise<void> {
+  async #writeOnly(request: DagSubmitRequest, asCondor: boolean): Promise<void> {
     const { dagTools } = await import('../../index.ts');
     const { readyDag } = await dagTools();
     const { file, warnings } = readyDag(request, process.cwd());
     for (const warning of warnings) process.stderr.write(`${problemLine(warning)}\n`);
-    process.stdout.write(`${file} is written; submit it with: gryphus submit ${file}\n`);
+    const own = `${file} is written; submit it with: gryphus submit ${file}\n`;
+    process.stdout.write(asCondor ? condorFiles(file) : own);
   }
 
-  #say({ cluster, file, log, warnings }: DagSubmitted, files: readonly string[], json: boolean): void {
+  #say(submitted: DagSubmitted, files: readonly string[], how: { readonly json: boolean; 'as-condor': boolean }): void {
+    const { cluster, file, log, warnings } = submitted;
     for (const warning of warnings) process.stderr.write(`${problemLine(warning)}\n`);
     const [primary = ''] = files;
-    if (json) process.stdout.write(`${JSON.stringify({ cluster, file, log, warnings })}\n`);
+    if (how['as-condor']) process.stdout.write(condorSubmitted(submitted));
+    else if (how.json) process.stdout.write(`${JSON.stringify({ cluster, file, log, warnings })}\n`);
     else process.stdout.write(`DAG ${primary} is submitted as cluster ${cluster}; its log is ${log}.\n`);
   }
 }

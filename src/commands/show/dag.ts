@@ -1,6 +1,7 @@
-import type { DagStatus } from '../../index.ts';
+import type { DagStatus, DagSubmitted } from '../../index.ts';
 import { counted, printable } from '../../util/plain-text.ts';
 import { longDate, shortDate } from './dates.ts';
+import { submittedText } from './submit.ts';
 import { tableLines } from './table.ts';
 import type { Width } from './width.ts';
 
@@ -93,4 +94,27 @@ export function dagLines(dag: DagStatus, bar: (fraction: number) => string, widt
 export function progressBar(fraction: number, width: number): string {
   const full = Math.round(Math.min(1, Math.max(0, fraction)) * width);
   return `[${'█'.repeat(full)}${'░'.repeat(width - full)}] ${Math.floor(fraction * 100)} %`;
+}
+
+/** What `condor_submit_dag` prints: tools read the cluster from it. */
+export function condorSubmitted({ cluster, file, log }: DagSubmitted): string {
+  return `${submittedText({ cluster, total: 1 })}\n${filesOf(file, log)}\n${RULE}`;
+}
+
+/** The same with `-no_submit`. */
+export function condorFiles(file: string): string {
+  const how = '-no_submit given, not submitting DAG to HTCondor. You can do this with:';
+  return `\n${filesOf(file)}\n${how}\n"condor_submit ${file}"\n${RULE}`;
+}
+
+const RULE = `${'-'.repeat(71)}\n`;
+
+function filesOf(file: string, log?: string): string {
+  const primary = file.slice(0, -'.condor.sub'.length);
+  return `${RULE}File for submitting this DAG to HTCondor           : ${file}
+Log of DAGMan debugging messages                   : ${log ?? `${primary}.dagman.out`}
+Log of HTCondor library output                     : ${primary}.lib.out
+Log of HTCondor library error messages             : ${primary}.lib.err
+Log of the life of condor_dagman itself            : ${primary}.dagman.log
+`;
 }

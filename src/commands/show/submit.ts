@@ -4,7 +4,7 @@ import type { Submitted, Warning } from '../../index.ts';
 const DOTS = 50;
 
 /** The two lines of `condor_submit` on stdout: one dot per job, up to a line of them. */
-export function submittedText({ cluster, total }: Submitted): string {
+export function submittedText({ cluster, total }: Pick<Submitted, 'cluster' | 'total'>): string {
   return `Submitting job(s)${'.'.repeat(Math.min(total, DOTS))}\n${total} job(s) submitted to cluster ${cluster}.\n`;
 }
 
