@@ -76,6 +76,10 @@ class Submitted:
         return "<Submitted %d: %d jobs>" % (self.cluster, self.total)
 
 
+def _is_path(word):
+    return isinstance(word, (str, bytes)) or hasattr(word, "__fspath__")
+
+
 def selection(words):
     """12 or "12": a cluster; "12.3" or a Job: a job; a Submitted: its jobs; other words: a user."""
     chosen = {}
@@ -93,6 +97,13 @@ def selection(words):
         else:
             chosen["owner"] = word
     return chosen
+
+
+def chosen_to_act(words, constraint):
+    """The same for what changes jobs: an empty list of jobs is not all jobs."""
+    if not words and constraint is None:
+        raise ValueError("name jobs, clusters or a user, or give a constraint; all of them: constraint='true'")
+    return selection(words)
 
 
 class Map:
@@ -157,10 +168,10 @@ class Agent:
         else:
             if isinstance(command, str):
                 raise TypeError("the command is a list of words: ['sh', '-c', %r]" % command)
-            words = [os.fspath(word) if hasattr(word, "__fspath__") else str(word) for word in command]
+            words = [os.fsdecode(word) if _is_path(word) else str(word) for word in command]
             for key in ("input", "output"):
                 if options.get(key) is not None:
-                    options[key] = [os.fspath(file) for file in options[key]]
+                    options[key] = [os.fsdecode(file) for file in options[key]]
             answer = self._post("/run", command=words, cwd=where, name=name, **options)
         return Submitted(self, answer)
 
@@ -179,12 +190,13 @@ class Agent:
 
     def wait(self, *words, timeout=None, until="end", constraint=None):
         """True when all have ended (`until`: end, start, or settled, which is ended or held); False after `timeout` s."""
-        asked = dict(constraint=constraint, seconds=timeout, until=until)
+        seconds = None if timeout == float("inf") else timeout
+        asked = dict(constraint=constraint, seconds=seconds, until=until)
         return self._post("/jobs/wait", **selection(words), **asked)["done"]
 
     def act(self, action, *words, constraint=None, reason=None):
         """hold, release or remove: a list of `{"job", "result", "message"}`."""
-        return self._post("/jobs/" + action, **selection(words), constraint=constraint, reason=reason)
+        return self._post("/jobs/" + action, **chosen_to_act(words, constraint), constraint=constraint, reason=reason)
 
     def hold(self, *words, **options):
         return self.act("hold", *words, **options)
@@ -197,7 +209,7 @@ class Agent:
 
     def retry(self, *words, constraint=None):
         """Failed and removed jobs again: a list of `{"job", "result", "message", "as"}`."""
-        return self._post("/jobs/retry", **selection(words), constraint=constraint)
+        return self._post("/jobs/retry", **chosen_to_act(words, constraint), constraint=constraint)
 
     def why(self, *words, constraint=None):
         """Why jobs do not run, or how they failed: a list of `{"job", "state", "summary", "details", "suggestions"}`."""

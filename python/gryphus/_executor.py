@@ -151,6 +151,18 @@ class Executor(concurrent.futures.Executor):
             self._feeder.join()
             self._reader.join()
 
+    def __exit__(self, kind, error, trace):
+        if kind is not None and issubclass(kind, KeyboardInterrupt):
+            self._withdraw()
+        return super().__exit__(kind, error, trace)
+
+    def _withdraw(self):
+        """Ends what runs and takes back what waits: who interrupts a program does not want to wait for it."""
+        with self._lock:
+            self._shutdown = True
+            self._refused = self._refused or concurrent.futures.CancelledError("interrupted")
+        self._map.cancel()
+
     def _dumps(self, call):
         if self._cloudpickle:
             return cloudpickle.dumps(call, protocol=4)
@@ -348,5 +360,10 @@ _EXECUTORS = weakref.WeakSet()
 
 @atexit.register
 def _finish():
+    # What ended the program; where one types, it may be long ago.
+    ended_by = None if hasattr(sys, "ps1") else getattr(sys, "last_type", None)
+    interrupted = ended_by is not None and issubclass(ended_by, KeyboardInterrupt)
     for executor in list(_EXECUTORS):
+        if interrupted:
+            executor._withdraw()
         executor.shutdown()

@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -129,6 +130,24 @@ class Jobs(unittest.TestCase):
         self.assertEqual(caught.exception.code, "queue-unavailable")
 
 
+    def test_nobody_is_not_everybody(self):
+        kept = gryphus.submit(description="executable = /bin/true\nhold = true\nqueue\n")
+        agent = gryphus._agent()
+        for act in (agent.remove, agent.hold, agent.release, agent.retry):
+            with self.assertRaises(ValueError):
+                act(*[])
+        self.assertEqual([job.status for job in kept.jobs()], ["held"])
+        self.assertEqual(agent.remove(constraint="ClusterId == %d" % kept.cluster)[0]["result"], "done")
+        self.assertTrue(kept.wait(timeout=float("inf")))
+
+    def test_words_and_files_may_be_bytes(self):
+        with tempfile.TemporaryDirectory() as here:
+            job = gryphus.submit([b"sh", "-c", b"echo $0 $1", "a", 5], cwd=here, stdout="out")
+            self.assertTrue(job.wait(60))
+            with open(os.path.join(here, "out")) as file:
+                self.assertEqual(file.read(), "a 5\n")
+
+
 class Streams(unittest.TestCase):
     def test_lines_come_whole_however_they_are_cut(self):
         random.seed(21)
@@ -219,6 +238,29 @@ class Executor(unittest.TestCase):
                 )
             said = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
             self.assertEqual((said.stdout, said.returncode), ("2025\n", 0), said.stderr)
+
+    def test_ctrl_c_does_not_wait_for_what_was_submitted(self):
+        for how in ("with gryphus.Executor(memory=64) as pool:\n        ", "pool = gryphus.Executor(memory=64)\n    "):
+            with tempfile.TemporaryDirectory() as here:
+                script = os.path.join(here, "script.py")
+                with open(script, "w") as file:
+                    file.write(
+                        "import gryphus, os, time\n\ndef nap(x):\n    open('begun', 'w').close()\n    time.sleep(600)\n\n"
+                        "if __name__ == '__main__':\n"
+                        "    %slist(pool.map(nap, range(9)))\n" % how
+                    )
+                began = os.path.join(here, "begun")
+                with subprocess.Popen([sys.executable, script], cwd=here, stderr=subprocess.PIPE, text=True) as program:
+                    while not os.path.exists(began) and program.poll() is None:
+                        time.sleep(0.05)
+                    program.send_signal(signal.SIGINT)
+                    try:
+                        said = program.communicate(timeout=60)[1]
+                    except subprocess.TimeoutExpired:
+                        program.kill()
+                        raise
+                self.assertEqual(program.returncode, -signal.SIGINT, said)
+                self.assertNotIn("Exception ignored", said)
 
     def test_a_batch_that_cannot_be_sent_fails_the_calls(self):
         with gryphus.Executor(1, memory=64) as pool:

@@ -97,6 +97,28 @@ it('shows the error of a constraint in place', async () => {
   await page.getByText('0 of 1 jobs').waitFor();
 });
 
+it('comes back from a job to what the box chose, and shows all jobs by the link to them', async () => {
+  await page.goto(`${base}/#/jobs`);
+  const box = page.getByRole('searchbox');
+  await box.fill('job:1.0 "a/b?#%"');
+  await page.getByText('0 of 1 jobs').waitFor();
+  await box.fill('job:1.0');
+  await page.getByText('1 of 1 jobs').waitFor();
+  await page.locator('tr[data-job="1.0"] a').first().click();
+  await page.getByRole('heading', { name: '1.0' }).waitFor({ state: 'attached' });
+  await page.goBack();
+  await page.getByText('1 of 1 jobs').waitFor();
+  expect(await box.inputValue()).toBe('job:1.0');
+  await page.reload();
+  await page.getByText('1 of 1 jobs').waitFor();
+  expect(await box.inputValue()).toBe('job:1.0');
+  await box.fill('x y/z');
+  await page.waitForURL(/x%20y%2Fz$/);
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click();
+  await page.waitForFunction(`document.querySelector('[type="search"]').value === ''`);
+  await page.getByText('1 of 1 jobs').waitFor();
+});
+
 it('gives nothing without the cookie and the key, or to another host or origin', async () => {
   const session = await page.context().cookies();
   const cookie = session.map(({ name, value }) => `${name}=${value}`).join('; ');

@@ -26,6 +26,8 @@ export function JobsView({ box: given }: { readonly box: string }) {
     const timer = setTimeout(() => {
       setBox(text);
       setAll(false);
+      // So that Back from a job comes to the same jobs, as does a bookmark.
+      history.replaceState(history.state, '', text === '' ? '#/jobs' : `#/jobs/${encodeURIComponent(text)}`);
     }, TYPING_MS);
     return () => clearTimeout(timer);
   }, [text]);
@@ -38,6 +40,14 @@ export function JobsView({ box: given }: { readonly box: string }) {
     };
     window.addEventListener('keydown', key);
     return () => window.removeEventListener('keydown', key);
+  }, []);
+  useEffect(() => {
+    // The link to all jobs, while the address was that of some.
+    const change = (): void => {
+      if (location.hash === '#/jobs') setText('');
+    };
+    window.addEventListener('hashchange', change);
+    return () => window.removeEventListener('hashchange', change);
   }, []);
   const any = all || chosen.size > 0;
   const choice: Choice = all ? { box } : { jobs: [...chosen] };
