@@ -4,7 +4,7 @@ import { printArgsV2, printEnvV2 } from '../submit/api.ts';
 import { amountOf } from './amounts.ts';
 import { indexRows, queueStatement } from './array.ts';
 import type { System, Wishes } from './model.ts';
-import { defaultOutput, fileName, LINE_END, literal, type Marks } from './patterns.ts';
+import { defaultOutput, fileName, LINE_END, literal, type Marks, namesNode } from './patterns.ts';
 import type { BatchScript } from './read.ts';
 import { DIALECTS } from './read.ts';
 import { type Value, VARIABLES } from './variables.ts';
@@ -78,6 +78,7 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     name: literal(name),
     user: literal(by.user),
     home: literal(by.home),
+    node: literal(nodeOf(wanted)),
   };
   const place = startOf(script, wanted);
   const gang = to.kind === 'pool' && (wishes.nodes ?? 1) > 1;
@@ -112,7 +113,7 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
   return {
     text: `${lines.join('\n')}\n`,
     attributes,
-    warnings: [...script.warnings, ...warningsOf(script, native, to)],
+    warnings: [...script.warnings, ...warningsOf(script, native, wanted)],
   };
 }
 
@@ -238,7 +239,13 @@ function environmentLines(
   ];
 }
 
-function warningsOf({ system, wishes }: BatchScript, native: boolean, to: Destination): Translation['warnings'] {
+/** What output files are named after instead of their job's node: this machine, or the site. */
+function nodeOf({ to, by }: Wanted): string {
+  return to.kind === 'pool' || to.shared ? (by.host.split('.')[0] ?? '') : to.name;
+}
+
+function warningsOf({ system, wishes }: BatchScript, native: boolean, wanted: Wanted): Translation['warnings'] {
+  const { to } = wanted;
   const at = ({ line }: { readonly line: number }) => (line > 0 ? { line } : {});
   const where = to.kind === 'pool' ? 'the pool' : `site ${to.name} (${to.batch})`;
   const title = system === undefined ? '' : DIALECTS[system].title;
@@ -257,6 +264,11 @@ function warningsOf({ system, wishes }: BatchScript, native: boolean, to: Destin
           },
         ]
       : []),
+    ...[wishes.output, wishes.error]
+      .filter((pattern) => namesNode(system, pattern))
+      .map((pattern) => ({
+        message: `${pattern}: %N is ${nodeOf(wanted)} here: the node is known only when the job runs.`,
+      })),
     ...(system === 'lsf' && wishes.output === undefined
       ? [{ message: 'LSF would mail the output; here it goes to a file lsf-ID.out.' }]
       : []),

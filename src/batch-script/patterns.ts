@@ -15,6 +15,14 @@ export interface Marks {
   readonly name: string;
   readonly user: string;
   readonly home: string;
+  /** Where the job goes, for the name of its node, which is known only when it runs. */
+  readonly node: string;
+}
+
+/** Whether a pattern has the mark of the node's name. */
+export function namesNode(system: System | undefined, pattern: string | undefined): boolean {
+  if (system !== 'slurm' || pattern === undefined || pattern.includes('\\')) return false;
+  return [...pattern.matchAll(/%\d*(.)/g)].some(([, mark]) => mark === 'N');
 }
 
 /** A file name with a system's marks, as a value of the description. */
@@ -78,13 +86,7 @@ function slurmName(pattern: string, marks: Marks): string {
       case 's':
         return 'batch';
       case 'N':
-        throw new GryphusError(
-          'bad-input',
-          `The output file '${pattern}' has %N, the node's name, which is known only when the job runs.`,
-          {
-            suggestions: ['Use %j, or %A and %a.'],
-          },
-        );
+        return marks.node;
       default:
         return whole;
     }

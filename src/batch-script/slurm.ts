@@ -26,7 +26,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-a --array', value: 'needed', fate: 'done', becomes: 'one job for each index; %N: max_materialize', take: (w, v) => void (w.array = indices(v)) },
   { names: '-d --dependency', value: 'needed', fate: 'done', becomes: 'the jobs are held until those that they depend on have ended', take: (w, v) => void (w.dependency = v) },
   { names: '--kill-on-invalid-dep', value: 'needed', fate: 'done', becomes: 'a job whose dependency can no longer be met is removed', take: (w, v) => void (w.removeInvalid = yesNo(v)) },
-  { names: '-o --output', value: 'needed', fate: 'done', becomes: 'output, with %A %a %j %J %x %u %b %n %t %s', take: (w, v) => void (w.output = v) },
+  { names: '-o --output', value: 'needed', fate: 'done', becomes: 'output, with %A %a %j %J %x %u %b %n %t %s; %N is this machine, or the site', take: (w, v) => void (w.output = v) },
   { names: '-e --error', value: 'needed', fate: 'done', becomes: 'error, like --output', take: (w, v) => void (w.error = v) },
   { names: '-i --input', value: 'needed', fate: 'done', becomes: 'input', take: (w, v) => void (w.input = v) },
   { names: '--open-mode', value: 'needed', fate: 'done', becomes: 'truncate, which is what happens; append is refused', take: openMode },

@@ -155,6 +155,25 @@ describe('a script', () => {
     );
   });
 
+  it('names its output after the machine, or the site, where it wants its node’s name', () => {
+    const given = '#!/bin/sh\n#SBATCH -o slurm.%N.%j.out -e %%N.%3N\n';
+    const at = (to: Destination) => ({
+      streams: lines(given, to).filter((line) => /^(output|error) = /.test(line)),
+      warnings: translate(given, to).warnings.map(({ message }) => message),
+    });
+    const told = (name: string) =>
+      ['slurm.%N.%j.out', '%%N.%3N'].map((p) => `${p}: %N is ${name} here: the node is known only when the job runs.`);
+    expect(at(POOL)).toEqual({
+      streams: ['output = slurm.h.$(Cluster).out', 'error = %N.h'],
+      warnings: told('h'),
+    });
+    expect(at(site('slurm'))).toEqual({
+      streams: ['output = slurm.c1.$(Cluster).out', 'error = %N.c1'],
+      warnings: told('c1'),
+    });
+    expect(translate('#!/bin/sh\n#SBATCH -o %%N.%j -e "a\\\\%N"\n').warnings).toEqual([]);
+  });
+
   it('has one warning, with its line, for each option that means nothing where it runs', () => {
     const { warnings } = translate('#!/bin/sh\n\n#SBATCH --qos=high\n#SBATCH --requeue\n#PBS -l mem=1gb\n');
     expect(warnings.map(({ line, message }) => `${line}: ${message.slice(0, 30)}`)).toEqual([
