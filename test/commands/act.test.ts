@@ -74,7 +74,7 @@ describe('hold, release and rm say what HTCondor says', () => {
 });
 
 it('submit draws one line of dots at most', () => {
-  const text = submittedText({ cluster: 3, queued: 100, total: 10_000, warnings: [] });
+  const text = submittedText({ cluster: 3, total: 10_000 });
   expect(text.split('\n').map((line) => line.length <= 80)).not.toContain(false);
   expect(text).toContain('\n10000 job(s) submitted to cluster 3.\n');
 });
