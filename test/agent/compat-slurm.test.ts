@@ -87,6 +87,34 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
     expect(long[1]).toBe(long[0]);
   });
 
+  it('list the tasks beyond an array’s limit as pending', async () => {
+    const seen: string[][] = [];
+    for (const speak of [real, ours]) {
+      const name = speak === real ? 'array-real' : 'array-ours';
+      const wait = `until [ -e ${join(agent.dir, name)} ]; do sleep 0.1; done`;
+      const array = ['--parsable', '-t', '5', '--array=1-6%2', '-o', '/dev/null', '--wrap', wait];
+      const id = (await speak('sbatch', ...array)).stdout.trim();
+      const look = async (...words: string[]) => (await speak('squeue', '-h', '-j', id, ...words)).stdout;
+      const each = await until('two tasks to run', async () => {
+        const text = await look('-r', '-o', '%K %T');
+        return text.match(/RUNNING/g)?.length === 2 ? text.split('\n').toSorted().join('\n') : undefined;
+      });
+      const together = await look('-t', 'PD', '-o', '%i %r');
+      const one = await speak('scontrol', 'show', 'job', `${id}_5`);
+      seen.push([each, together.replace(id, 'A'), /JobState=\S+ Reason=\S+/.exec(one.stdout)?.[0] ?? one.stderr]);
+      if (speak === ours) {
+        const { stdout } = await ours('sacct', '-n', '-X', '-P', '-j', id, '-o', 'JobID,State');
+        const rows = [1, 2, 3, 4, 5, 6].map((task) => `${id}_${task}|${task < 3 ? 'RUNNING' : 'PENDING'}`);
+        expect(stdout.trim().split('\n').toSorted()).toEqual(rows);
+        expect((await ours('scancel', `${id}_6`)).stderr).toContain('has not been created yet');
+      }
+      agent.file(`../${name}`, '');
+      await until('an empty queue', async () => ((await speak('squeue', '-h')).stdout === '' ? true : undefined));
+    }
+    expect(seen[1]).toEqual(seen[0]);
+    expect(seen[0]?.[1]).toBe('A_[3-6%2] JobArrayTaskLimit\n');
+  });
+
   it('describe a job with the same fields in the same order, and in JSON with the same types', async () => {
     const names = (text: string) => [...text.matchAll(/(?:^| +)([\w/:]+)=/gm)].map(([, name]) => name);
     const [theirs, mine] = [await real('scontrol', 'show', 'job', '1'), await ours('scontrol', 'show', 'job', '1')];

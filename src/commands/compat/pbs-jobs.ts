@@ -1,7 +1,8 @@
 import type { Gryphus } from '../../index.ts';
 import { Refused } from './options.ts';
 import type { SlurmJob, SlurmState } from './slurm-job.ts';
-import { expand, slurmJobs } from './slurm-jobs.ts';
+import { expand } from './array-indices.ts';
+import { slurmJobs } from './slurm-jobs.ts';
 
 /** The server's name in the ids of PBS. */
 export const SERVER = 'gryphus';
@@ -73,8 +74,8 @@ const LETTERS: Readonly<Record<SlurmState, string>> = {
   OUT_OF_MEMORY: 'F',
 };
 
-export function letterOf({ state, reason }: SlurmJob): string {
-  return state === 'PENDING' && reason !== 'Priority' ? 'H' : LETTERS[state];
+export function letterOf({ state, reason, made }: SlurmJob): string {
+  return state === 'PENDING' && made && reason !== 'Priority' ? 'H' : LETTERS[state];
 }
 
 export function isFinished(job: SlurmJob): boolean {

@@ -58,9 +58,9 @@ function fitsOne(list: string | undefined, value: string): boolean {
 /** Whether there is such a job; one that has ended is no error. */
 async function isKnown(gryphus: Gryphus, { cluster, tasks, text }: Named): Promise<boolean> {
   const seen = new Set<number>();
-  for await (const { task } of slurmJobs(gryphus, [{ cluster, text }], 'everywhere')) {
+  for await (const { task, made } of slurmJobs(gryphus, [{ cluster, text }], 'everywhere')) {
     if (tasks === undefined) return true;
-    seen.add(task ?? 0);
+    if (made) seen.add(task ?? 0);
   }
   return tasks !== undefined && [...tasks].every((task) => seen.has(task));
 }

@@ -1,6 +1,7 @@
 import type { Gryphus } from '../../index.ts';
 import type { SlurmJob, SlurmState } from './slurm-job.ts';
-import { expand, slurmJobs } from './slurm-jobs.ts';
+import { expand } from './array-indices.ts';
+import { slurmJobs } from './slurm-jobs.ts';
 
 /** What a word of a command line names: a job or tasks of it by number, or jobs by their name. */
 export type SgeName =
@@ -48,6 +49,6 @@ const LETTERS: Readonly<Record<SlurmState, string | undefined>> = {
   OUT_OF_MEMORY: undefined,
 };
 
-export function lettersOf({ state, reason }: SlurmJob): string | undefined {
-  return state === 'PENDING' && reason !== 'Priority' ? 'hqw' : LETTERS[state];
+export function lettersOf({ state, reason, made }: SlurmJob): string | undefined {
+  return state === 'PENDING' && made && reason !== 'Priority' ? 'hqw' : LETTERS[state];
 }

@@ -87,6 +87,11 @@ export class SlurmJob {
     return new SlurmJob(this, this.ad, this.id, window);
   }
 
+  /** Whether the queue has made it: a task beyond its array's limit (`%4`) has no status yet. */
+  get made(): boolean {
+    return this.ad['JobStatus'] !== undefined;
+  }
+
   get raw(): number {
     return this.task === undefined ? this.cluster : this.cluster * JOB_NUMBERS + this.task;
   }
@@ -288,6 +293,7 @@ function waitsOrWaited(ad: AdText): boolean {
 
 function reasonOf(ad: AdText): string {
   const get = inAd(ad);
+  if (get.get('JobStatus') === undefined) return 'JobArrayTaskLimit';
   if (!waitsOrWaited(ad)) return 'Priority';
   if (!get.get('GryphusDependency') || readNumber(get, 'HoldReasonCode') !== 15) return 'JobHeldUser';
   return (readString(get, 'HoldReason') ?? '').startsWith('DependencyNever')

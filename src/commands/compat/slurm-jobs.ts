@@ -1,6 +1,8 @@
 import type { AdText, Gryphus, JobId, JobView, QueryRequest } from '../../index.ts';
+import { expand } from './array-indices.ts';
 import { Refused } from './options.ts';
 import { ATTRIBUTES, JOB_NUMBERS, SlurmJob } from './slurm-job.ts';
+import { UnmadeTasks } from './unmade-tasks.ts';
 
 /** A job, a whole array, or one task of it; or a step of them. */
 export interface Named {
@@ -35,17 +37,6 @@ export function namedJobs(list: string, wrong = (word: string) => new Refused(`I
     });
 }
 
-/** `1-3,7`, `1-9:2`, up to a million. */
-export function expand(range: string): Set<number> {
-  const found = new Set<number>();
-  for (const part of range.replace(/%.*/, '').split(',')) {
-    const [span = '', step = '1'] = part.split(':');
-    const [from = 0, to = from] = span.split('-').map(Number);
-    for (let i = from; i <= to && found.size < 1_000_000; i += Math.max(1, Number(step))) found.add(i);
-  }
-  return found;
-}
-
 export function isNamed(job: SlurmJob, named: readonly Named[] | undefined): boolean {
   if (named === undefined) return true;
   return named.some(
@@ -70,24 +61,31 @@ export async function* slurmJobChunks(
   where: 'queue' | 'everywhere',
   selection: QueryRequest = {},
 ): AsyncGenerator<readonly SlurmJob[]> {
+  const clusters = named && [...new Set(named.map(({ cluster }) => cluster))];
   const request = {
     attributes: ATTRIBUTES,
     ...selection,
-    ...(named && { clusters: [...new Set(named.map(({ cluster }) => cluster))] }),
+    ...(clusters && { clusters }),
   };
   if (where === 'queue') {
     const few = named && (await fewTasks(gryphus, named));
     if (few) return yield few;
+  }
+  const unmade = await UnmadeTasks.count(gryphus, clusters);
+  if (where === 'queue') {
     for await (const some of gryphus.queryChunks(request)) {
       const jobs = jobsOf(some);
+      for (const job of jobs) unmade.see(job);
       yield named === undefined ? jobs : jobs.filter((job) => isNamed(job, named));
     }
   } else {
     for await (const view of gryphus.jobs(request)) {
       const job = new SlurmJob(view.id, view.ad);
+      unmade.see(job);
       if (isNamed(job, named)) yield [job];
     }
   }
+  for await (const job of unmade.rest()) if (isNamed(job, named)) yield [job];
 }
 
 /** What is the same for jobs with the same ad is read once. */
