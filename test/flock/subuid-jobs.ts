@@ -4,7 +4,7 @@ import { StrangerWorker } from './stranger-worker.ts';
 /*
  * Run by an ordinary user: jobs of strangers of a worker in the directory of the first argument. The second says what is done
  * with the scripts that follow: `after` runs the first to its end before the others, which run at the same time, and prints
- * how they ended, as JSON; `die` does the same until the second job runs, and dies with nothing forgotten, as a worker does
+ * how they ended, as JSON; `path` runs the first with the PATH that follows; `die` does the same until the second job runs, and dies with nothing forgotten, as a worker does
  * that is killed; `again` is the next worker, which prints how that job ends.
  */
 const [, , dir = '', what, ...scripts] = process.argv;
@@ -14,6 +14,8 @@ const agent = basename(dir).replace('-', '');
 const key = (n: number) => `${agent}.${n}.0.1` as const;
 const [first = '', ...others] = scripts;
 if (what === 'again') process.stdout.write(JSON.stringify([await worker.end(key(1))]));
+else if (what === 'path')
+  process.stdout.write(JSON.stringify([await worker.run(key(0), first, { env: { PATH: others.join(':') } })]));
 else if (what === 'die') {
   worker.start(key(0), first);
   await worker.end(key(0));

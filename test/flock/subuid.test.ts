@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chownSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -39,7 +39,7 @@ describe.runIf(canRun)('jobs of strangers under subordinate user ids', () => {
     rmSync(dir, { recursive: true, force: true });
   });
 
-  function run(what: 'after' | 'die' | 'again', ...scripts: string[]): readonly StrangersEnd[] {
+  function run(what: 'after' | 'path' | 'die' | 'again', ...scripts: string[]): readonly StrangersEnd[] {
     const { uid, gid } = accountOf(user) ?? { uid: -1, gid: -1 };
     const bundle = join(dir, 'jobs.mjs');
     buildSync({
@@ -74,6 +74,17 @@ describe.runIf(canRun)('jobs of strangers under subordinate user ids', () => {
     expect(beside).toMatchObject({ how: { kind: 'exited', code: 0 }, stdout: '2\nsecret\n', stderr: '' });
     // What they left in their sandboxes was taken back and deleted.
     expect(readdirSync(join(dir, 'execute', 'one'))).toEqual(['worker']);
+  }, 30_000);
+
+  it('do not choose which programs prepare their surroundings', () => {
+    const theirs = join(dir, 'theirs');
+    mkdirSync(theirs);
+    const trap = `#!/bin/sh\n/usr/bin/id -u >>${dir}/$(/usr/bin/basename "$0")-ran\nexit 1\n`;
+    const names = ['newuidmap', 'newgidmap', 'mount', 'setpriv', 'env', 'sh', 'rm', 'mkdir'];
+    for (const name of names) writeFileSync(join(theirs, name), trap, { mode: 0o755 });
+    const [end] = run('path', 'echo "$PATH"', theirs);
+    expect(names.filter((name) => existsSync(join(dir, `${name}-ran`)))).toEqual([]);
+    expect(end).toMatchObject({ how: { kind: 'exited', code: 0 }, stdout: `${theirs}\n` });
   }, 30_000);
 
   it('go on if the worker dies after an earlier one of the same id has ended', () => {

@@ -122,7 +122,10 @@ export function chirpVariable(scratch: string): Readonly<Record<string, string>>
   return { _CONDOR_CHIRP_CONFIG: join(scratch, CHIRP_CONFIG) };
 }
 
-/** They have effect in what runs before the account is the job's: it must not get them earlier. */
+/**
+ * They have effect in what runs before the account is the job's, which must not get them: `unshare` looks for newuidmap along
+ * PATH, for example.
+ */
 const LOADED =
-  /^(LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH|SHELLOPTS$|PS4$|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
+  /^(PATH$|FPATH$|CDPATH$|LD_|GLIBC_|GCONV_PATH$|LOCPATH$|NLSPATH$|NODE_|BASH|SHELLOPTS$|PS4$|ENV$|IFS$|PERL|PYTHON|MALLOC_|LIBMOUNT_|LIBBLKID_)/;
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
