@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -16,4 +17,24 @@ it('a directory is removed whatever a job has left in it', () => {
   removeLeft(dir);
   expect(existsSync(dir)).toBe(false);
   rmSync(join(dir, '..'), { recursive: true });
+});
+
+it('nothing is removed behind a link that somebody puts in the place of a directory meanwhile', async () => {
+  const top = mkdtempSync(join(tmpdir(), 'swapped-'));
+  const [dir, others] = [join(top, 'job'), join(top, 'others')];
+  const names = Array.from({ length: 2000 }, (_, n) => `f${n}`);
+  mkdirSync(join(dir, 'work/in'), { recursive: true });
+  mkdirSync(others);
+  for (const name of names) for (const at of [join(dir, 'work/in'), others]) writeFileSync(join(at, name), '');
+  // It waits until the first files are gone.
+  const swap = `$| = 1; chdir $ARGV[0]; print "ready\\n";
+    while (1) { opendir my $d, "in"; last if grep({ /^f/ } readdir $d) < ${names.length} }
+    rename "in", "moved"; symlink $ARGV[1], "in"`;
+  const swapper = spawn('perl', ['-e', swap, join(dir, 'work'), others], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(swapper.stdout, 'data');
+  const over = once(swapper, 'close');
+  removeLeft(dir, true);
+  await over;
+  expect(readdirSync(others)).toHaveLength(names.length);
+  rmSync(top, { recursive: true });
 });

@@ -170,7 +170,7 @@ export class AttemptDir implements AttemptPlace {
         rmdirSync(dir);
       }
     } catch {
-      removeLeft(this.path);
+      removeLeft(this.path, this.uid !== undefined);
     }
   }
 }

@@ -141,7 +141,7 @@ function sweep(base: string): void {
 }
 
 function remove(path: string): void {
-  removeLeft(path);
+  removeLeft(path, true);
   try {
     rmdirSync(dirname(path));
   } catch {
