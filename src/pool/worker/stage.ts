@@ -6,7 +6,7 @@ import { writeAds } from './ad-files.ts';
 import type { ChirpProxies } from './chirp/chirp-proxies.ts';
 import type { CheckpointEngines } from './engines/engines.ts';
 import type { NativeHelper } from '../host/remote-io-helper.ts';
-import { helped } from './remote-io/remote-command.ts';
+import { helped, placeRemoteIo } from './remote-io/remote-command.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { RemoteStarts } from './launchers/remote-starts.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
@@ -140,6 +140,7 @@ export function equip(
   if (asksHome) chirp.open(run);
   run.variables = isNode(run) ? remote?.open(run) : undefined;
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
+  placeRemoteIo(run, remoteIo);
   const slot = received?.start.slot;
   const all = { ...placed, proxy, ads: received !== undefined, slot, chirp: asksHome, variables: run.variables };
   return helped(run, accounts?.ready(run, all) ?? all, { checkpoints, remoteIo });

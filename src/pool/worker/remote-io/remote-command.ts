@@ -1,4 +1,4 @@
-import { chownSync, copyFileSync, existsSync, mkdirSync } from 'node:fs';
+import { constants, copyFileSync, lstatSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { GryphusError } from '../../../errors.ts';
 import { REMOTE_IO_DIR } from '../../../staging/asked-for.ts';
@@ -11,6 +11,22 @@ import type { PlacedJob } from '../job-script.ts';
 import { jobAdOf } from '../job-ad-of.ts';
 import type { Run } from '../run.ts';
 import { readString } from '../../../job/values.ts';
+
+/**
+ * Puts what a job needs to reach its files at home (`want_remote_io`) into its sandbox. It comes before the sandbox is given to
+ * the job's account, under which something else may run that would put a link in the way.
+ */
+export function placeRemoteIo({ dir, record }: Run, helper: NativeHelper | undefined): void {
+  if (record.spec.remoteIo !== true || helper?.program === undefined) return;
+  const cache = join(dir.work, REMOTE_IO_DIR);
+  if (!lstatSync(cache, { throwIfNoEntry: false })?.isDirectory()) mkdirSync(cache, { mode: 0o700 });
+  // Its account need not be able to reach ours.
+  if (record.user) copyFileSync(helper.program, copyIn(cache), constants.COPYFILE_EXCL);
+}
+
+function copyIn(cache: string): string {
+  return join(cache, 'gryphus-remote-io');
+}
 
 /** The command that starts a job under the programs of native/ that it needs. */
 export function helped(
@@ -32,14 +48,7 @@ function withRemoteIo(run: Run, placed: PlacedJob, helper: NativeHelper | undefi
     throw new GryphusError('output-missing', 'its worker has no working gryphus-remote-io');
   if (record.spec.container) throw new GryphusError('output-missing', 'want_remote_io does not work in a container');
   const cache = join(dir.work, REMOTE_IO_DIR);
-  if (!existsSync(cache)) mkdirSync(cache, { mode: 0o700 });
-  let program = helper.program;
-  if (record.user) {
-    // Its account need not be able to reach ours.
-    program = join(cache, 'gryphus-remote-io');
-    copyFileSync(helper.program, program);
-    for (const path of [program, cache]) chownSync(path, record.user.uid, record.user.gid);
-  }
+  const program = record.user ? copyIn(cache) : helper.program;
   const ad = jobAdOf(run);
   const iwd = readString({ get: (name) => ad[name] ?? undefined }, 'Iwd');
   const command = [
