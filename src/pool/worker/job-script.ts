@@ -77,8 +77,7 @@ export function jobScript(
   const variables = Object.entries(own);
   const isOpen = (name: string) => IDENTIFIER.test(name) && !(become.length > 0 && LOADED.test(name));
   const exports = variables.filter(([name]) => isOpen(name));
-  const others = variables.filter(([name]) => !isOpen(name));
-  const env = others.length === 0 ? [] : ['env', ...others.map(([name, value]) => `${name}=${value}`)];
+  const env = envWords(variables.filter(([name]) => !isOpen(name)));
   return [
     ...entering(placed.doors),
     `exec <${placed.stdin === undefined ? '/dev/null' : shellQuote(placed.stdin)} >"$d/stdout" || exit 216`,
@@ -96,6 +95,22 @@ export function jobScript(
     `exec ${shellWords([...enter, ...waits, ...become, ...env, ...(placed.command ?? [placed.program, ...spec.args])])}`,
     '',
   ].join('\n');
+}
+
+function envWords(variables: readonly (readonly [name: string, value: string])[]): readonly string[] {
+  return variables.length === 0 ? [] : ['env', ...variables.map(([name, value]) => `${name}=${value}`)];
+}
+
+/** A job's variables that the command may have which changes to its account, and the words behind that command for the others. */
+export function beforeAndAfter(variables: Readonly<Record<string, string>>): {
+  readonly before: Readonly<Record<string, string>>;
+  readonly after: readonly string[];
+} {
+  const all = Object.entries(variables);
+  return {
+    before: Object.fromEntries(all.filter(([name]) => !LOADED.test(name))),
+    after: envWords(all.filter(([name]) => LOADED.test(name))),
+  };
 }
 
 function valueFor(value: string, { cwd }: PlacedJob): string {

@@ -3,7 +3,7 @@ import { readlinkSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { AttemptKey } from '../../job/ids.ts';
 import { childrenOf, KEY_VARIABLE, signal } from '../host/processes.ts';
-import { entering } from './job-script.ts';
+import { beforeAndAfter, entering } from './job-script.ts';
 import { identityVariables, type JobUser } from './job-users.ts';
 import type { Run } from './run.ts';
 import { shellText } from '../wire/shell-text.ts';
@@ -78,11 +78,13 @@ export class Shells {
       ...(tty && { TERM: tty.term }),
     };
     const { user } = run.record;
-    const identity = user ? identityVariables(user, run.dir.work) : {};
-    const [program, ...words] = [...(user ? become(user) : []), '/bin/sh', '-c', inGroup(run, shellText(command, tty))];
+    const inside = ['/bin/sh', '-c', inGroup(run, shellText(command, tty))];
+    const theirs = { ...(user && identityVariables(user, run.dir.work)), ...spec.env, ...own };
+    const { before, after } = user ? beforeAndAfter(theirs) : { before: theirs, after: [] };
+    const [program = '', ...words] = [...(user ? become(user) : []), ...after, ...inside];
     const child = spawn(program, words, {
       cwd,
-      env: { ...env, ...identity, ...spec.env, ...own },
+      env: { ...env, ...before },
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
     });
