@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +9,7 @@ import { DAEMONS } from '../queue/tables.ts';
 import { type Daemon, SCHEDULER } from '../util/daemon.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { isAlive } from '../util/process-identity.ts';
+import { spawnApart } from '../util/spawn-apart.ts';
 
 /** The environment for an agent's daemons and files, with the requested home. */
 export function environment({ home }: { readonly home?: string }): NodeJS.ProcessEnv {
@@ -74,10 +74,9 @@ async function startOnce(
   const main = fileURLToPath(new URL('../scheduler/main.js', import.meta.url));
   if (!existsSync(main))
     throw new GryphusError('internal', `The Scheduler's program ${main} does not exist: run the build.`);
-  const child = spawn(process.execPath, [main], {
+  const child = spawnApart(process.execPath, [main], {
     env: daemonEnvironment(env, settings['daemons.environment']),
     cwd: paths.stateDir,
-    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid !== undefined) onStart();

@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
 import { statSync, writeFileSync } from 'node:fs';
 import { socketAnswers } from '../util/socket-answers.ts';
+import { spawnApart } from '../util/spawn-apart.ts';
 import { clientPath } from './client-path.ts';
 import { commandPlaces } from './places.ts';
 
@@ -19,7 +19,7 @@ export async function startIfOften(): Promise<void> {
   if (!isOften || isYounger(places.started, START_MS) || (await socketAnswers(places.socket))) return;
   writeFileSync(places.started, '', { mode: 0o600 });
   const server = [process.argv[1] ?? '', 'compat', 'serve'];
-  spawn(process.execPath, server, { detached: true, stdio: 'ignore', cwd: '/' })
+  spawnApart(process.execPath, server, { stdio: 'ignore', cwd: '/' })
     .on('error', () => undefined)
     .unref();
 }

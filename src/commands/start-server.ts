@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { GryphusError } from '../errors.ts';
+import { spawnApart } from '../util/spawn-apart.ts';
 
 /** How long a server may take to start, in milliseconds. */
 const START_MS = 60_000;
@@ -22,8 +22,7 @@ export async function startWebServer(
   const own = home ?? process.env['GRYPHUS_HOME'];
   // The server changes directory, so a relative home must be made absolute.
   const env = own ? { ...process.env, GRYPHUS_HOME: resolve(own) } : process.env;
-  const child = spawn(process.execPath, [main, ...words], {
-    detached: true,
+  const child = spawnApart(process.execPath, [main, ...words], {
     stdio: ['ignore', 'pipe', 'pipe'],
     cwd: '/',
     env,

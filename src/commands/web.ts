@@ -1,10 +1,10 @@
-import { spawn } from 'node:child_process';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { socketAnswers } from '../util/socket-answers.ts';
+import { spawnApart } from '../util/spawn-apart.ts';
 import { GryphusCommand, prose } from './command.ts';
 import { startWebServer } from './start-server.ts';
 import { ownUser } from '../util/own-user.ts';
@@ -107,7 +107,7 @@ the page to yours. The server ends with --stop and with \`gryphus down\`.`);
     const file = join(stateDir, 'web/open.html');
     writeWhole(file, `<!doctype html><title>Gryphus</title><meta http-equiv="refresh" content="0; url=${address}">\n`);
     const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
-    const child = spawn(opener, [file], { detached: true, stdio: 'ignore' });
+    const child = spawnApart(opener, [file], { stdio: 'ignore' });
     // Without a browser, the address is printed.
     child.once('error', () => undefined);
     child.unref();

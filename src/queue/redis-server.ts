@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { existsSync, lstatSync, statSync, truncateSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -6,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GryphusError } from '../errors.ts';
 import { daemonEnvironment } from '../util/environments.ts';
 import { flushDir, writeWhole } from '../util/private-file.ts';
+import { spawnApart } from '../util/spawn-apart.ts';
 import { warn } from '../util/warn.ts';
 import { checkServerFiles } from './redis-check.ts';
 import { FileCover } from './redis-cover.ts';
@@ -141,8 +141,7 @@ async function launch(
 ): Promise<'ready' | number> {
   if (existsSync(place.log) && statSync(place.log).size > LOG_LIMIT) truncateSync(place.log);
   writeWhole(place.conf, configuration(place));
-  const child = spawn('/bin/sh', ['-c', LOCK_AND_RUN, place.lock, program, place.conf], {
-    detached: true,
+  const child = spawnApart('/bin/sh', ['-c', LOCK_AND_RUN, place.lock, program, place.conf], {
     stdio: 'ignore',
     cwd: place.dir,
     env: daemonEnvironment(process.env),
