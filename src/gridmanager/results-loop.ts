@@ -279,7 +279,7 @@ const ODD: Readonly<Record<Exclude<OddOutput['is'], 'unasked'>, string>> = {
   pipe: 'a named pipe',
   socket: 'a socket',
   device: 'a device',
-  loop: 'a link to a directory that contains it',
+  loop: 'a link to a directory that contains it, or to too many files',
 };
 
 /**

@@ -264,7 +264,7 @@ export const fetchedFile = z.strictObject({
   node: maybe(count),
 });
 
-/** `loop`: a link to a directory that contains the link. `unasked`: the site offered it, but it was not requested. */
+/** `loop`: a link to a directory that contains the link, or links by which too many files are found (20,000). `unasked`: the site offered it, but it was not requested. */
 export const oddOutput = z.strictObject({
   /** Relative to the attempt's directory. */
   name: text,

@@ -14,6 +14,7 @@ import {
 import { type FileHandle, open } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
+import { GryphusError } from '../../errors.ts';
 import type { OddOutput } from '../../site/contract.ts';
 import { RESERVED } from '../../staging/asked-for.ts';
 import { sha256OfOpen } from '../../staging/sha256.ts';
@@ -67,23 +68,53 @@ export function namedFiles(dir: ResultsPlace, names: readonly string[]): NamedRe
   for (const name of names) {
     const plain = name.replace(/\/+$/, '');
     const path = inside(work, plain);
-    const there = path === undefined ? undefined : statSync(path, { throwIfNoEntry: false });
+    const there = path === undefined ? undefined : behindLinks(path);
     if (path === undefined || !there || (there.isFile() && isForeign(dir, path, there))) found.missing.push(name);
     else if (there.isSocket()) found.odd.push({ name: plain, is: 'socket' });
-    else walk(dir, plain, [], found);
+    else walk(dir, plain, { above: [], behind: false, left: { entries: MOST_BEHIND } }, found);
   }
   return found;
 }
 
+/** `undefined` if nothing is there, or links lead to one another only. */
+function behindLinks(path: Path): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ELOOP') return undefined;
+    throw thrown;
+  }
+}
+
+/** The most entries of directories that are reached through links: 40 directories with two links each have 2 ** 40 paths. */
+const MOST_BEHIND = 20_000;
+
+interface Way {
+  /** The directories on it, by device and inode. */
+  readonly above: readonly string[];
+  /** Whether a link is on it. */
+  readonly behind: boolean;
+  /** How many entries may still be found behind links. */
+  readonly left: { entries: number };
+}
+
 /** Ignores sockets left in a directory, as HTCondor does, and dangling symbolic links. */
-function walk(dir: ResultsPlace, name: string, above: readonly string[], found: NamedResult): void {
+function walk(dir: ResultsPlace, name: string, { above, behind, left }: Way, found: NamedResult): void {
+  if (left.entries < 0) return;
   const path = placeOf(dir.work, name);
-  const there = statSync(path, { throwIfNoEntry: false });
+  const there = behindLinks(path);
   if (!there || there.isSocket() || (there.isFile() && isForeign(dir, path, there))) return;
   if (there.isDirectory()) {
-    const real = realpathSync(path, 'latin1');
-    if (above.includes(real)) found.odd.push({ name, is: 'loop' });
-    else for (const entry of entriesOf(path)) walk(dir, join(name, entry), [...above, real], found);
+    const place = `${there.dev}:${there.ino}`;
+    if (above.includes(place)) return void found.odd.push({ name, is: 'loop' });
+    // What another account's links lead to is not looked at, as its files are not.
+    const isOthers = dir.uid !== undefined && there.uid !== dir.uid;
+    if (isOthers && !isBelow(realpathSync(path, 'latin1'), realpathSync(dir.work, 'latin1'))) return;
+    const way = { above: [...above, place], behind: behind || lstatSync(path).isSymbolicLink(), left };
+    const entries = entriesOf(path);
+    if (way.behind) left.entries -= entries.length;
+    if (left.entries < 0) found.odd.push({ name, is: 'loop' });
+    else for (const entry of entries) walk(dir, join(name, entry), way, found);
   } else if (there.isFile()) found.files.push(asOutput(name, there));
   else found.odd.push({ name, is: there.isFIFO() ? 'pipe' : 'device' });
 }
@@ -130,6 +161,26 @@ function placeOf(work: string, name: string): Path {
   return bytes === undefined || lstatSync(path, { throwIfNoEntry: false })
     ? path
     : Buffer.concat([Buffer.from(`${work}/`), bytes]);
+}
+
+/** What a list of files may take, in bytes: less than a frame may have. */
+const LONGEST_LIST = 48 << 20;
+/** What else is said of a file. */
+const ABOUT_FILE = 160;
+
+/** Throws 'site-refused' for more files than can be named in one message, which would end the worker's connection. */
+export function refuseTooMany(files: readonly OutputFile[]): void {
+  const bytes = files.reduce((sum, { name }) => sum + Buffer.byteLength(name) + ABOUT_FILE, 0);
+  if (bytes <= LONGEST_LIST) return;
+  const message = `It left ${files.length} files, more than can be brought home: let it make one archive of them.`;
+  throw new GryphusError('site-refused', message);
+}
+
+const IN_VAIN: ReadonlySet<unknown> = new Set(['site-refused', 'ENAMETOOLONG', 'EACCES']);
+
+/** Whether what went wrong with the results would go wrong again. */
+export function isInVain(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && IN_VAIN.has(thrown.code);
 }
 
 /** Files up to this size, in bytes, are read at once, which costs a tenth of a stream. */
@@ -209,6 +260,10 @@ export function openForReading(dir: ResultsPlace, path: string): Promise<FileHan
   return STREAMS.has(path) ? open(name, 'r') : openResult(dir, name);
 }
 
+function isBelow(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory + sep);
+}
+
 const STREAMS: ReadonlySet<string> = new Set(['stdout', 'stderr']);
 
 /** The path of a name below a directory; `undefined` if it would lead outside, by `..` or through a link. */
@@ -220,7 +275,7 @@ function inside(directory: string, name: string): Path | undefined {
     const real = realpathSync(path, 'latin1');
     const root = realpathSync(directory, 'latin1');
     // A link that the job made to a file elsewhere is followed, as copying the directory would.
-    return real === root || real.startsWith(root + sep) || statSync(path).isFile() ? path : undefined;
+    return isBelow(real, root) || statSync(path).isFile() ? path : undefined;
   } catch {
     return path;
   }

@@ -29,7 +29,7 @@ import { ownerControl } from './open-owner-control.ts';
 import { PartnerDial } from './partner-dial.ts';
 import { PartnerInputs } from './partner-inputs.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
-import { readPiece, matchingFiles, namedFiles, newFiles, withDigests } from './results.ts';
+import { isInVain, matchingFiles, namedFiles, newFiles, readPiece, refuseTooMany, withDigests } from './results.ts';
 import { SlotAccounts } from './slot-accounts.ts';
 import { WorkerStagingLinks } from './staging-links.ts';
 import { Shells } from './shells.ts';
@@ -346,11 +346,18 @@ async function answer(
     const { files, ...others } =
       ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
     files.push(...matchingFiles(dir, ask.patterns, files));
+    refuseTooMany(files);
     const most = ask.digests === 'small' ? WORTH_A_LINK - 1 : undefined;
     const listed = ask.digests === false ? files : await withDigests(dir, files, most);
     say({ t: 'answer', id: ask.id, ok: true, files: listed, ...others });
   } catch (thrown) {
-    say({ t: 'answer', id: ask.id, ok: false, message: asError(thrown).message });
+    say({
+      t: 'answer',
+      id: ask.id,
+      ok: false,
+      message: asError(thrown).message,
+      ...(isInVain(thrown) && { refused: true }),
+    });
   }
 }
 
