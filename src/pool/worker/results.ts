@@ -68,7 +68,7 @@ export function namedFiles(dir: ResultsPlace, names: readonly string[]): NamedRe
   for (const name of names) {
     const plain = name.replace(/\/+$/, '');
     const path = inside(work, plain);
-    const there = path === undefined ? undefined : behindLinks(path);
+    const there = path === undefined ? undefined : statOf(path);
     if (path === undefined || !there || (there.isFile() && isForeign(dir, path, there))) found.missing.push(name);
     else if (there.isSocket()) found.odd.push({ name: plain, is: 'socket' });
     else walk(dir, plain, { above: [], behind: false, left: { entries: MOST_BEHIND } }, found);
@@ -76,14 +76,18 @@ export function namedFiles(dir: ResultsPlace, names: readonly string[]): NamedRe
   return found;
 }
 
-/** `undefined` if nothing is there, or links lead to one another only. */
-function behindLinks(path: Path): Stats | undefined {
+/** `undefined` where links lead to one another only, or more of them in a row than the kernel follows. */
+function behindLinks<T>(look: () => T): T | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false });
+    return look();
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ELOOP') return undefined;
     throw thrown;
   }
+}
+
+function statOf(path: Path): Stats | undefined {
+  return behindLinks(() => statSync(path, { throwIfNoEntry: false }));
 }
 
 /** The most entries of directories that are reached through links: 40 directories with two links each have 2 ** 40 paths. */
@@ -102,7 +106,7 @@ interface Way {
 function walk(dir: ResultsPlace, name: string, { above, behind, left }: Way, found: NamedResult): void {
   if (left.entries < 0) return;
   const path = placeOf(dir.work, name);
-  const there = behindLinks(path);
+  const there = statOf(path);
   if (!there || there.isSocket() || (there.isFile() && isForeign(dir, path, there))) return;
   if (there.isDirectory()) {
     const place = `${there.dev}:${there.ino}`;
@@ -111,7 +115,7 @@ function walk(dir: ResultsPlace, name: string, { above, behind, left }: Way, fou
     const isOthers = dir.uid !== undefined && there.uid !== dir.uid;
     if (isOthers && !isBelow(realpathSync(path, 'latin1'), realpathSync(dir.work, 'latin1'))) return;
     const way = { above: [...above, place], behind: behind || lstatSync(path).isSymbolicLink(), left };
-    const entries = entriesOf(path);
+    const entries = behindLinks(() => entriesOf(path)) ?? [];
     if (way.behind) left.entries -= entries.length;
     if (left.entries < 0) found.odd.push({ name, is: 'loop' });
     else for (const entry of entries) walk(dir, join(name, entry), way, found);
