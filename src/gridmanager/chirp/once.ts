@@ -27,11 +27,29 @@ async function arrivedBehind(file: FileHandle, from: number, size: number, bytes
   const all = Buffer.alloc(Math.min(Math.max(size - from, 0), 4 * CHIRP_PIECE));
   const { bytesRead } = await file.read(all, 0, all.length, from);
   const behind = all.subarray(0, bytesRead);
-  const wanted = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (bytes.length > 0 && behind.includes(wanted)) return bytes.length;
-  for (let length = Math.min(behind.length, bytes.length - 1); length > 0; length--)
-    if (behind.subarray(behind.length - length).equals(wanted.subarray(0, length))) return length;
-  return 0;
+  return overlap(behind, bytes);
+}
+
+/**
+ * The length of `wanted` if it is somewhere in `text`, else of its longest beginning at the end of `text`: in one pass (Knuth, Morris,
+ * Pratt), since both may have been made by somebody who wants this process to take long.
+ */
+function overlap(text: Uint8Array, wanted: Uint8Array): number {
+  if (wanted.length === 0) return 0;
+  const borders = new Uint32Array(wanted.length);
+  /** How much of `wanted` is there when another byte follows. */
+  const next = (length: number, byte: number | undefined): number => {
+    let at = length;
+    while (at > 0 && wanted[at] !== byte) at = borders[at - 1] ?? 0;
+    return wanted[at] === byte ? at + 1 : 0;
+  };
+  for (let i = 1; i < wanted.length; i++) borders[i] = next(borders[i - 1] ?? 0, wanted[i]);
+  let length = 0;
+  for (const byte of text) {
+    length = next(length, byte);
+    if (length === wanted.length) break;
+  }
+  return length;
 }
 
 /** Takes away what is at a path. What is there when it comes again is another file, if its inode is. */
