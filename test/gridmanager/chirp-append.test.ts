@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import fc from 'fast-check';
+import { RequestJournal } from '../../src/gridmanager/chirp/journal.ts';
 import { appendOnce } from '../../src/gridmanager/chirp/once.ts';
 
 let dir = '';
@@ -47,3 +48,22 @@ describe('an append that comes again', () => {
     expect(performance.now() - began).toBeLessThan(5000);
   }, 120_000);
 });
+
+it('a site does not fill the disk with names of connections, and those that are known go on', () => {
+  const journal = new RequestJournal(join(dir, 'requests'));
+  const write = (session: string, n = 1) =>
+    journal.once({ op: 'append', words: [], numbers: [], session, n, again: false }, 'append').intend({ size: n });
+  let refused = 0;
+  for (let n = 0; n < 5000; n++) {
+    try {
+      write(`session.${n}`);
+    } catch (thrown) {
+      expect(thrown).toMatchObject({ code: 'ENOSPC' });
+      refused += 1;
+    }
+  }
+  expect([readdirSync(join(dir, 'requests')).length, refused]).toEqual([4096, 904]);
+  write('session.1', 2);
+  const again = { op: 'append', words: [], numbers: [], session: 'session.1', n: 2, again: true } as const;
+  expect(journal.once({ ...again, words: [], numbers: [] }, 'append').before).toMatchObject({ n: 2, size: 2 });
+}, 60_000);

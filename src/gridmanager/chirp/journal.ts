@@ -1,8 +1,12 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { HomeRequest } from '../../site/chirp.ts';
+import { SystemError } from './beneath.ts';
 import type { Once } from './once.ts';
+
+/** Names of connections that a job has had. A site gives them, and each is a file here. */
+const MOST_SESSIONS = 4096;
 
 /** What a request was about to find before it was done for the first time. */
 const intent = z.strictObject({
@@ -45,13 +49,12 @@ export class RequestJournal {
   }
 
   #write(session: string, made: Intent): void {
-    const text = JSON.stringify(made);
-    try {
-      writeFileSync(this.#file(session), text, { mode: 0o600 });
-    } catch {
+    const file = this.#file(session);
+    if (!existsSync(file)) {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-      writeFileSync(this.#file(session), text, { mode: 0o600 });
+      if (readdirSync(this.#directory).length >= MOST_SESSIONS) throw new SystemError('ENOSPC');
     }
+    writeFileSync(file, JSON.stringify(made), { mode: 0o600 });
   }
 
   #file(session: string): string {
