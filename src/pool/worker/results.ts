@@ -22,7 +22,8 @@ import { nameBytes, nameText } from '../../util/byte-name.ts';
 import { chosenMode } from '../../util/file-mode.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { WatchedFiles } from './watched-files.ts';
-import type { OutputFile } from '../wire/wire.ts';
+import { WORTH_A_LINK } from '../wire/staging-link.ts';
+import type { OutputFile, WireAsk } from '../wire/wire.ts';
 
 /** Where an attempt's results are. */
 type ResultsPlace = Pick<AttemptPlace, 'work' | 'uid' | 'stream'>;
@@ -178,6 +179,19 @@ export function refuseTooMany(files: readonly OutputFile[]): void {
   if (bytes <= LONGEST_LIST) return;
   const message = `It left ${files.length} files, more than can be brought home: let it make one archive of them.`;
   throw new GryphusError('site-refused', message);
+}
+
+/** What is asked of an attempt's results; `names`: what was in its sandbox before it. Rejects for what cannot be listed. */
+export async function listedFiles(
+  dir: ResultsPlace,
+  names: readonly string[],
+  { outputs, patterns, digests }: Extract<WireAsk, { readonly what: 'files' }>,
+): Promise<Partial<NamedResult>> {
+  const { files, ...others } = outputs === 'new' ? { files: newFiles(dir, names) } : namedFiles(dir, outputs);
+  files.push(...matchingFiles(dir, patterns, files));
+  refuseTooMany(files);
+  const most = digests === 'small' ? WORTH_A_LINK - 1 : undefined;
+  return { files: digests === false ? files : await withDigests(dir, files, most), ...others };
 }
 
 const IN_VAIN: ReadonlySet<unknown> = new Set(['site-refused', 'ENAMETOOLONG', 'EACCES']);

@@ -29,7 +29,7 @@ import { ownerControl } from './open-owner-control.ts';
 import { PartnerDial } from './partner-dial.ts';
 import { PartnerInputs } from './partner-inputs.ts';
 import { Proxies, WorkerProxies } from '../host/proxies.ts';
-import { isInVain, matchingFiles, namedFiles, newFiles, readPiece, refuseTooMany, withDigests } from './results.ts';
+import { isInVain, listedFiles, readPiece } from './results.ts';
 import { SlotAccounts } from './slot-accounts.ts';
 import { WorkerStagingLinks } from './staging-links.ts';
 import { Shells } from './shells.ts';
@@ -42,7 +42,6 @@ import type { StartdOptions } from './startd-options.ts';
 import { usageOf } from './usage.ts';
 import type { WireAsk, FromWorker } from '../wire/wire.ts';
 import type { Scripts } from './worker-claims.ts';
-import { WORTH_A_LINK } from '../wire/staging-link.ts';
 import type { WorkerConfig } from '../wire/worker-config.ts';
 import { WorkerMachine } from './worker-machine.ts';
 import { ownUser } from '../../util/own-user.ts';
@@ -343,13 +342,7 @@ async function answer(
     if (ask.what === 'read')
       return say({ t: 'answer', id: ask.id, ok: true }, await readPiece(dir, ask.path, ask.offset, ask.bytes));
     if (ask.what !== 'files') throw new Error(`'${ask.what}' is not supported here`);
-    const { files, ...others } =
-      ask.outputs === 'new' ? { files: newFiles(dir, run.names) } : namedFiles(dir, ask.outputs);
-    files.push(...matchingFiles(dir, ask.patterns, files));
-    refuseTooMany(files);
-    const most = ask.digests === 'small' ? WORTH_A_LINK - 1 : undefined;
-    const listed = ask.digests === false ? files : await withDigests(dir, files, most);
-    say({ t: 'answer', id: ask.id, ok: true, files: listed, ...others });
+    say({ t: 'answer', id: ask.id, ok: true, ...(await listedFiles(dir, run.names, ask)) });
   } catch (thrown) {
     say({
       t: 'answer',
