@@ -157,7 +157,11 @@ export const SETTINGS = {
     "HTCondor's DEFAULT_USERLOG_FORMAT_OPTIONS: how dates and events are written, unless the submit file says otherwise.",
   ),
 
-  'history.keep_jobs': entry(integer(0), 100_000, 'The largest number of ended jobs that `gryphus history` keeps.'),
+  'history.keep_jobs': entry(
+    integer(0),
+    100_000,
+    'The largest number of ended jobs that `gryphus history` keeps, besides those of the last day and of clusters that are still in the queue.',
+  ),
   'history.keep_for': entry(duration, '365d', 'How long `gryphus history` keeps ended jobs.'),
 
   'cache.site_keep_for': entry(duration, '7d', 'How long a site caches an input that no job uses.'),

@@ -33,17 +33,26 @@ export interface HistoryQuery extends LookWish {
   readonly limit?: number;
 }
 
+/** What of the history stays. Times are seconds before now. */
+export interface HistoryKeep {
+  /** So many of the newest jobs, by whole files, so a few more. */
+  readonly jobs: number;
+  /** None that left the queue longer ago. */
+  readonly seconds: number;
+  /**
+   * However many there are, those that left it since, and those of clusters that are still in the queue: who waits for a cluster asks
+   * how each of its jobs ended.
+   */
+  readonly recent: number;
+}
+
 export interface History {
   /**
    * Newest first. A job that was restored from the history (an adopted attempt) has one record for each time it left
    * the queue.
    */
   read(query?: HistoryQuery): AsyncIterable<HistoryRecord>;
-  /**
-   * Deletes the oldest jobs beyond the newest `jobs` (by whole files, so a few more are kept), and those that left the
-   * queue more than `seconds` ago.
-   */
-  prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void>;
+  prune(keep: HistoryKeep): Promise<void>;
 }
 
 /** Some of the jobs found by `look`, and where they were found. */

@@ -6,7 +6,7 @@ import { IdSet } from '../job/id-set.ts';
 import { formatJobId, type JobId, parseJobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
 import { ensurePrivateDir } from '../util/private-file.ts';
-import type { HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
+import type { HistoryKeep, HistoryQuery, HistoryRecord, LookWish, History as Reading, SeenJob } from './api.ts';
 import { type ClusterLine, HistoryFile, type JobLine } from './history-file.ts';
 import { type HistoryName, HistoryRanges } from './history-ranges.ts';
 import { HistoryReading, jobLine } from './history-reading.ts';
@@ -82,7 +82,7 @@ export class History implements Reading {
   }
 
   /** Deletes the oldest files that `keep` does not require, and archives those that are full. Only for the Scheduler. */
-  async prune(keep: { readonly jobs: number; readonly seconds: number }): Promise<void> {
+  async prune(keep: HistoryKeep): Promise<void> {
     await this.#next(() => this.#prune(keep));
     // Jobs that retire meanwhile wait for one file at most.
     for (const { name, archived } of this.#names().slice(0, -1))
@@ -103,25 +103,44 @@ export class History implements Reading {
     });
   }
 
-  #prune({ jobs, seconds }: { readonly jobs: number; readonly seconds: number }): void {
+  async #prune({ jobs, seconds, recent }: HistoryKeep): Promise<void> {
     this.#inAFile = Math.max(1, Math.min(IN_A_FILE, Math.floor(jobs / 8)));
     if (existsSync(this.#dir))
       for (const entry of readdirSync(this.#dir)) if (TORN.test(entry)) rmSync(join(this.#dir, entry), { force: true });
-    const counts = this.#ranges.read();
+    const ranges = this.#ranges.read();
     // The newest file is still written to.
     const [newest, ...others] = this.#names().reverse();
     let newer = newest ? this.#file(newest).count() : 0;
     let kept = 0;
     for (const one of others) {
       if (newer >= jobs) break;
-      newer += counts.get(one.name)?.jobs ?? this.#file(one).count();
+      newer += ranges.get(one.name)?.jobs ?? this.#file(one).count();
       kept += 1;
     }
-    for (const one of others.slice(kept)) this.#file(one).delete();
-    for (const one of others.slice(0, kept).reverse()) {
-      if (lastRetired(this.#file(one)) >= this.#context.now() / 1000 - seconds) break;
+    const now = this.#context.now() / 1000;
+    const isOpen = kept < others.length ? await this.#mayBeOpen() : () => false;
+    for (const [i, one] of [...others.entries()].reverse()) {
+      const last = lastRetired(this.#file(one));
+      if (last >= now - seconds) {
+        // So are all later ones.
+        if (i < kept || last > now - recent) break;
+        if (isOpen(one)) continue;
+      }
       this.#file(one).delete();
     }
+  }
+
+  /** Tells of a full file whether it may have jobs of a cluster that is still in the queue. */
+  async #mayBeOpen(): Promise<(file: HistoryName) => boolean> {
+    const ids = await this.#context.db.run((redis) => redis.zrange(`${this.#context.db.prefix}clusters`, '0', '-1'));
+    const clusters = ids.map(Number);
+    const ranges = this.#ranges.read();
+    return ({ name }) => {
+      const range = ranges.get(name);
+      return (
+        range !== undefined && (clusters.find((id) => id >= range.first.cluster) ?? Infinity) <= range.last.cluster
+      );
+    };
   }
 
   async #archive(name: string): Promise<void> {

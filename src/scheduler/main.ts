@@ -35,6 +35,9 @@ import { redisPid, UsageKeeper } from './usage-keeper.ts';
 import { openUserLogs } from './user-logs/open.ts';
 import { ownUser } from '../util/own-user.ts';
 
+/** The history keeps at least the jobs that ended in the last day; seconds. */
+const RECENT_SECONDS = 86_400;
+
 /** How often the agreements with other pools are looked for, in milliseconds. */
 const FLOCK_MS = 1000;
 
@@ -230,7 +233,11 @@ async function serve({ paths, followed, log, queue, told, ready }: Surroundings)
     hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
     idleExitMs: () =>
       flock.isWanted ? Number.POSITIVE_INFINITY : (settings['scheduler.idle_exit'] ?? Number.POSITIVE_INFINITY) * 1000,
-    keep: () => ({ jobs: settings['history.keep_jobs'], seconds: settings['history.keep_for'] }),
+    keep: () => ({
+      jobs: settings['history.keep_jobs'],
+      seconds: settings['history.keep_for'],
+      recent: RECENT_SECONDS,
+    }),
     one,
     log: (message, facts) => log.info(facts ?? {}, message),
     onFault,

@@ -5,7 +5,7 @@ import { isEnd, type State, STATES } from '../job/life.ts';
 import { workLoopOf } from '../job/work-loops.ts';
 import { staying } from '../queue/stay.ts';
 import { GryphusError } from '../errors.ts';
-import type { Cursor, EventEntry, Lease, Queue } from '../queue/api.ts';
+import type { Cursor, EventEntry, HistoryKeep, Lease, Queue } from '../queue/api.ts';
 import { POOL_WANTED, WHOLE } from '../queue/tables.ts';
 import type { Broker } from './broker.ts';
 import type { Children } from './children.ts';
@@ -43,7 +43,7 @@ export interface SchedulerOptions {
   /** The Scheduler ends when there has been no job for this long, milliseconds; infinite: never. */
   readonly idleExitMs: () => number;
   /** What the history keeps. */
-  readonly keep: () => { readonly jobs: number; readonly seconds: number };
+  readonly keep: () => HistoryKeep;
   readonly one: InstanceLock;
   readonly log: (message: string, facts?: object) => void;
   /** Reports an unexpected error that was contained. */

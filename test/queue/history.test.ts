@@ -162,9 +162,11 @@ describe('the history', () => {
 
   it('keeps as many jobs as it was told, and for as long, a file at a time', async () => {
     const left = async () => (await all(queue.history.read())).length;
-    await queue.history.prune({ jobs: 16, seconds: 1e9 });
+    // Clusters of the tests before are still in the queue.
+    rmSync(join(redis.stateDir, 'history'), { recursive: true });
+    await queue.history.prune({ jobs: 16, seconds: 1e9, recent: 0 });
     for (let i = 0; i < 30; i++) await queue.retire(await ended(1));
-    await queue.history.prune({ jobs: 16, seconds: 1e9 });
+    await queue.history.prune({ jobs: 16, seconds: 1e9, recent: 0 });
     // Two in a file.
     expect(await left()).toBeGreaterThanOrEqual(16);
     expect(await left()).toBeLessThanOrEqual(18);
@@ -176,13 +178,31 @@ describe('the history', () => {
     expect(found.map(({ attrs }) => attrs.get('Cmd'))).toEqual(ids.map(() => '"é\n"'));
     expect(await all(queue.history.read({ ids: newest ? [newest.id] : [] }))).toHaveLength(1);
     now += 3600_000;
-    await queue.history.prune({ jobs: 16, seconds: 1 });
+    await queue.history.prune({ jobs: 16, seconds: 1, recent: 0 });
     expect(await left()).toBeLessThanOrEqual(2);
-    await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9, recent: 0 });
+  });
+
+  it('keeps, whatever their number, what ended lately and what is of clusters that are still in the queue', async () => {
+    await queue.history.prune({ jobs: 16, seconds: 1e9, recent: 0 });
+    const open = await ended(30);
+    for (const id of open.slice(1)) await queue.retire([id]);
+    const kept = async () => (await all(queue.history.read({ clusters: [open[0]?.cluster ?? 0] }))).length;
+    const others = await ended(40);
+    for (const id of others) await queue.retire([id]);
+    now += 3600_000;
+    await queue.history.prune({ jobs: 16, seconds: 1e9, recent: 60 });
+    expect(await kept()).toBe(29);
+    await queue.retire(open.slice(0, 1));
+    await queue.history.prune({ jobs: 16, seconds: 1e9, recent: 7200 });
+    expect(await kept()).toBe(30);
+    await queue.history.prune({ jobs: 16, seconds: 1e9, recent: 0 });
+    expect(await kept()).toBeLessThan(10);
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9, recent: 0 });
   });
 
   it('opens few of its files to find a job, and those of which it is not certain', async () => {
-    await queue.history.prune({ jobs: 80, seconds: 1e9 });
+    await queue.history.prune({ jobs: 80, seconds: 1e9, recent: 0 });
     const ids: JobId[] = [];
     for (let i = 0; i < 60; i++) {
       const [id] = await ended(1);
@@ -210,13 +230,13 @@ describe('the history', () => {
     const without = await find(old);
     expect(without.found).toEqual([old]);
     expect(without.opened).toBeGreaterThan(here.opened);
-    await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9, recent: 0 });
   });
 
   it('archives full files, which are read as before, by gzip too; damage costs only the jobs that it hit', async () => {
     rmSync(join(redis.stateDir, 'history'), { recursive: true });
     // Files of two thousand jobs and more than one piece.
-    const few = { jobs: 16_000, seconds: 1e9 };
+    const few = { jobs: 16_000, seconds: 1e9, recent: 0 };
     await queue.history.prune(few);
     const long = { Long: JSON.stringify('x'.repeat(100)) };
     const ids: JobId[] = [];
@@ -286,15 +306,15 @@ describe('the history', () => {
       writeFileSync(archive, bytes);
       writeFileSync(index, records);
     }
-    await queue.history.prune({ jobs: 2500, seconds: 1e9 });
+    await queue.history.prune({ jobs: 2500, seconds: 1e9, recent: 0 });
     expect(await shown()).toEqual(before.slice(0, 4200));
     now += 3600_000;
-    await queue.history.prune({ jobs: 100_000, seconds: 1 });
+    await queue.history.prune({ jobs: 100_000, seconds: 1, recent: 0 });
     expect(await shown()).toEqual(before.slice(0, 2100));
   });
 
   it('continues after a crash whose jobs are in a file that is archived meanwhile', async () => {
-    await queue.history.prune({ jobs: 8, seconds: 1e9 });
+    await queue.history.prune({ jobs: 8, seconds: 1e9, recent: 0 });
     const ids = await ended(3);
     const lost = ids.slice(0, 2);
     const [{ cluster } = { cluster: 0 }] = ids;
@@ -303,7 +323,7 @@ describe('the history', () => {
     await queue.retire(lost);
     const { file: name = '' } = await raw.hgetall('gryphus:history');
     await queue.retire(await ended(1));
-    await queue.history.prune({ jobs: 100_000, seconds: 1e9 });
+    await queue.history.prune({ jobs: 100_000, seconds: 1e9, recent: 0 });
     expect(existsSync(file(`${name}.gz`))).toBe(true);
     // As if it had died before the queue was updated.
     await raw.hset('gryphus:history', { file: name, size: 0 });

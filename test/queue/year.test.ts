@@ -17,7 +17,7 @@ const START = Date.UTC(2026, 0, 1, 12);
 const FACTOR = 1000;
 const JOBS_A_DAY = Math.round(10_000_000 / 365 / FACTOR);
 /** So that the bounds are reached as they are with ten million: `history.keep_jobs` is 100,000. */
-const KEEP = { jobs: Math.round(100_000 / FACTOR) * 10, seconds: 90 * 86_400 };
+const KEEP = { jobs: Math.round(100_000 / FACTOR) * 10, seconds: 90 * 86_400, recent: 0 };
 const EVENTS = 500;
 /** `log.max_size`, scaled. */
 const LOG_BYTES = 10_000;

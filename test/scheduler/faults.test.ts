@@ -44,7 +44,7 @@ describe('a Scheduler whose parts fail', () => {
       periodicMs: () => 50,
       hungAfterMs: () => 60_000,
       idleExitMs: () => Number.POSITIVE_INFINITY,
-      keep: () => ({ jobs: 100, seconds: 100 }),
+      keep: () => ({ jobs: 100, seconds: 100, recent: 0 }),
       one: { claim: async () => undefined, giveBack: async () => undefined },
       log: () => undefined,
       onFault: (message) => void faults.push(message),

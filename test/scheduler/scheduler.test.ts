@@ -32,7 +32,7 @@ function schedulerWith(...listeners: Listener[]): Scheduler {
     periodicMs: () => 10,
     hungAfterMs: () => 1e9,
     idleExitMs: () => Number.POSITIVE_INFINITY,
-    keep: () => ({ jobs: 1e6, seconds: 1e9 }),
+    keep: () => ({ jobs: 1e6, seconds: 1e9, recent: 0 }),
     one: { claim: async () => undefined, giveBack: async () => undefined },
     log: () => undefined,
     onFault: () => undefined,
