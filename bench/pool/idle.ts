@@ -22,6 +22,8 @@ const PARTS: readonly (readonly [string, RegExp])[] = [
 
 /** How many workers connect at once. */
 const AT_ONCE = 200;
+/** The last jobs of the busy time are submitted so many seconds before its end. */
+const LAST_SECONDS = 5;
 
 export async function main(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
@@ -31,12 +33,20 @@ export async function main(args: readonly string[]): Promise<void> {
       sites: { type: 'string', default: '200' },
       'a-minute': { type: 'string', default: '1000' },
       minutes: { type: 'string', default: '1' },
+      settle: { type: 'string', default: '90' },
       json: { type: 'boolean', default: false },
     },
   });
-  const [workers, sites, rate, minutes] = [values.workers, values.sites, values['a-minute'], values.minutes].map(
-    Number,
-  );
+  const [workers, sites, rate, minutes, settle] = [
+    values.workers,
+    values.sites,
+    values['a-minute'],
+    values.minutes,
+    values.settle,
+  ].map(Number);
+  for (const number of [workers, sites, rate, minutes, settle])
+    if (number === undefined || !Number.isFinite(number) || number < 0)
+      throw new Error('numbers, please: see idle.mjs');
   const agent = new TestAgent();
   agent.config('[pool]\nlocal_worker = false\n');
   const ledger: Ledger = { starts: new Map(), ends: new Map() };
@@ -65,16 +75,20 @@ export async function main(args: readonly string[]): Promise<void> {
       undefined;
     await until('the jobs of the sites to run', running, 600_000);
     say(`${sites} sites run a job`);
-    await sleep(30_000);
+    // What is asked more rarely the longer nothing happens has become rare.
+    await sleep(1000 * (settle ?? 0));
     const idle = await spent(agent, minutes ?? 1, async () => undefined);
     let ended = 0;
     const busy = await spent(agent, minutes ?? 1, async (left) => {
       const before = ledger.ends.size;
-      while (left() > 5) {
-        await agent.submit(
-          `executable = /bin/true\nshould_transfer_files = YES\nqueue ${Math.round((rate ?? 0) / 12)}\n`,
-        );
-        await sleep(4500);
+      const total = Math.round((rate ?? 0) * (minutes ?? 1));
+      const batches = Math.min(total, Math.ceil(12 * (minutes ?? 1)));
+      const begun = left();
+      for (let i = 0, given = 0; i < batches; i++) {
+        await sleep(1000 * Math.max(0, left() - (begun - (i / batches) * (begun - LAST_SECONDS))));
+        const some = Math.round(((i + 1) / batches) * total) - given;
+        await agent.submit(`executable = /bin/true\nshould_transfer_files = YES\nqueue ${some}\n`);
+        given += some;
       }
       await sleep(1000 * Math.max(0, left()));
       ended = ledger.ends.size - before;

@@ -49,6 +49,7 @@ export class SimWorker {
       instance,
       boot: instance,
       size: () => size,
+      longestRest: Number.POSITIVE_INFINITY,
       dial: () => dialHome({ worker: token.id, key: token.secret, ways: [{ kind: 'socket', path: homeSocket }] }),
       ad: () => ({ ...ad, ...changingAd(Date.now() / 1000, undefined) }),
       held: () => [...this.#held].map(([key, held]) => heldAttempt(key, held)),

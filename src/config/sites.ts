@@ -95,7 +95,11 @@ export const SITE_KEYS = {
   ),
   'limits.submits_per_minute': entry(integer(1), undefined, 'The largest number of jobs submitted within a minute.'),
   'limits.poll_min': entry(duration, undefined, 'The shortest time between two polls of its queue.'),
-  'limits.poll_max': entry(duration, undefined, 'The longest time between two polls, when nothing changes.'),
+  'limits.poll_max': entry(
+    duration,
+    undefined,
+    'The longest time between two polls, when nothing changes. A user with more than 60 sites in use has a quarter of a second for each of them, if that is longer.',
+  ),
 } as const;
 
 /** The default limits of a batch system. */

@@ -232,7 +232,9 @@ export class FlockLink {
     this.#up = true;
     this.#failures = 0;
     this.trouble = '';
-    this.#pings.start(channel, PING_MS, this.#ping, 'the partner does not answer', () => !this.#options.isBusy());
+    this.#pings.start(channel, PING_MS, this.#ping, 'the partner does not answer', () =>
+      this.#options.isBusy() ? 0 : 2 * PING_MS,
+    );
     this.#pings.send(this.#ping);
     this.#options.onUp();
   }

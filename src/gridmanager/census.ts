@@ -10,6 +10,8 @@ export class Census {
   /** Number of counts begun, and the number of the one whose result is stored. */
   #begun = 0;
   #counted = 0;
+  /** The first count that knows of all that this process has changed. */
+  #valid = 1;
 
   constructor(queue: Pick<Queue, 'totals' | 'candidates'>, manager: string) {
     this.#queue = queue;
@@ -23,9 +25,15 @@ export class Census {
   async count(): Promise<void> {
     const count = ++this.#begun;
     const [totals, candidates] = await Promise.all([this.#queue.totals(), this.#queue.candidates.places()]);
+    if (count < this.#counted) return;
     this.#places = totals.places.filter((place) => place.manager === this.#manager);
     this.#candidates = candidates.filter((place) => place.manager === this.#manager);
     this.#counted = count;
+  }
+
+  /** Jobs or candidates were moved. */
+  outdate(): void {
+    this.#valid = this.#begun + 1;
   }
 
   /** Whether jobs wait for the broker to choose their site. */
@@ -58,12 +66,15 @@ export class Census {
   }
 
   /**
-   * Whether the work loop has work, by a count begun after count number `began`: an older one may miss what was
-   * committed during the loop's round.
+   * Whether the work loop has work. That it has, the last count says for as long as nothing was moved since; what others move
+   * is counted when their events come. That it has none, only a count begun after number `began` says: an older one may
+   * miss what was committed during the loop's round.
    */
   async hasWork(site: string, workLoop: WorkLoop, began: number): Promise<boolean> {
-    if (this.#counted <= began) await this.count();
-    return this.workLoopsWanted().get(site)?.has(workLoop) === true;
+    const isWanted = () => this.workLoopsWanted().get(site)?.has(workLoop) === true;
+    if (this.#counted >= this.#valid && isWanted()) return true;
+    if (this.#counted < Math.max(this.#valid, began + 1)) await this.count();
+    return isWanted();
   }
 }
 

@@ -58,6 +58,10 @@ export interface SiteContext {
   /** Unix milliseconds. */
   readonly now: () => number;
   readonly wake: (workLoop: WorkLoop) => void;
+  /** Jobs or candidates were moved from one state to another. */
+  readonly moved: () => void;
+  /** With many sites, how often each that has nothing to report is polled at most, milliseconds. */
+  readonly quietMs: () => number;
   /** Whether a user is following a job's output now. */
   readonly isFollowed: () => Promise<boolean>;
 }
@@ -97,14 +101,14 @@ export async function commitChanges(ctx: SiteContext, changes: readonly Change[]
   if (changes.length === 0) return [];
   const at = { manager: ctx.manager, site: ctx.record.name };
   const here = changes.map((change) => (change.candidate === undefined ? { ...change, at } : change));
-  const results = await ctx.queue.transitionMany(here, ctx.lease);
+  const results = await ctx.queue.transitionMany(here, ctx.lease).finally(ctx.moved);
   endIfStale(ctx, results);
   return results;
 }
 
 /** Like `commitChanges`, for steps of candidates. */
 export async function commitCandidateSteps(ctx: SiteContext, steps: readonly CandidateStep[]): Promise<void> {
-  if (steps.length > 0) endIfStale(ctx, await ctx.queue.candidates.step(steps, ctx.lease));
+  if (steps.length > 0) endIfStale(ctx, await ctx.queue.candidates.step(steps, ctx.lease).finally(ctx.moved));
 }
 
 function endIfStale(

@@ -1,6 +1,6 @@
 import { asError, GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
-import type { Lease, Queue, Work, WorkRunner } from '../queue/api.ts';
+import type { Lease, Queue } from '../queue/api.ts';
 import { BROKER, CAPACITY_WANTED, type ConnectionView, FOLLOWED, SITE_BACKOFF, SITE_STATUS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
@@ -8,7 +8,6 @@ import { AttemptSpool } from '../staging/streams.ts';
 import { deferred } from '../util/deferred.ts';
 import { Gathered } from '../util/gathered.ts';
 import { Pauses } from '../util/pauses.ts';
-import { SharedRuns } from '../util/shared-runs.ts';
 import { isAboutTheSite } from '../job/about-the-site.ts';
 import { Census } from './census.ts';
 import type { CredentialGate } from './credential-gate.ts';
@@ -19,6 +18,7 @@ import { type WorkLoop, WORK_LOOPS } from '../job/work-loops.ts';
 import { SiteBackoff } from './backoff.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
+import { Rounds } from './rounds.ts';
 import { SiteAgent, type SiteAgentOptions } from './site-agent.ts';
 import { staying } from '../queue/stay.ts';
 import type { UrlAccess } from './url-access.ts';
@@ -60,6 +60,9 @@ const RENEW_MS = 5_000;
 const UNOPENED_MS = 15_000;
 /** Events within this time are handled together, milliseconds. */
 const GATHER_MS = 15;
+/** Whether users follow jobs' output is looked up at most this often, milliseconds. */
+const FOLLOWED_MS = 250;
+const NOBODY = Promise.resolve([]);
 /** A lost wake-up delays work by at most this time, milliseconds. */
 const LOOK_AROUND_MS = 30_000;
 
@@ -70,19 +73,18 @@ const LOOK_AROUND_MS = 30_000;
 export class GridManager {
   readonly #options: ManagerOptions;
   readonly #sites: OpenSites;
-  readonly #rounds = new SharedRuns<number | undefined>();
+  readonly #rounds: Rounds;
   readonly #unopenable = new Map<string, string>();
   readonly #blobs = new BlobIndex();
   readonly #spool: AttemptSpool;
   readonly #urls: SiteContext['urls'];
   readonly #stop = new AbortController();
-  readonly #work: Work;
   readonly #begun = deferred<undefined>();
   readonly #pauses = new Pauses();
   readonly #troubles: Troubles;
   #lease: Lease | undefined;
-  #worker: WorkRunner | undefined;
   readonly #census: Census;
+  #followed: { readonly at: number; readonly signs: ReturnType<typeof FOLLOWED.list> } = { at: 0, signs: NOBODY };
   #busyAt: number;
   /** May be told before it runs. */
   readonly #ended = deferred<Error | undefined>();
@@ -100,7 +102,10 @@ export class GridManager {
       now: () => this.#now(),
     });
     this.#census = new Census(options.queue, options.identity);
-    this.#work = options.queue.work(`gm-${options.identity}`);
+    this.#rounds = new Rounds({
+      work: options.queue.work(`gm-${options.identity}`),
+      round: (site, workLoop) => this.#guarded(site, workLoop),
+    });
     this.#troubles = new Troubles(
       (where, error, waitMs) => this.#tellFault(where, error, waitMs),
       () => this.#now(),
@@ -119,7 +124,7 @@ export class GridManager {
       setInterval(() => void this.#guard('looking for work', this.#lookAround()), LOOK_AROUND_MS),
       setInterval(() => this.#endWhenIdle(), Math.min(1000, this.#options.lingerMs)),
     ];
-    this.#worker = await this.#work.run(this.#handlers(), { concurrency: 64, fresh: true });
+    await this.#rounds.open();
     const events = this.#follow();
     await this.#guard('looking for work', this.#lookAround());
     const reason = await this.#ended.promise;
@@ -152,20 +157,9 @@ export class GridManager {
     return this.#sites.use(name, async ({ site }) => site);
   }
 
-  #handlers(): Record<WorkLoop, (item: { readonly id: string }) => Promise<{ againInMs: number } | undefined>> {
-    const handler = (workLoop: WorkLoop) => async (item: { readonly id: string }) => {
-      const where = `running the ${workLoop} work loop of site ${item.id}`;
-      const run = () => this.#round(item.id, workLoop).catch((thrown: unknown) => this.#fail(where, thrown));
-      const again = await this.#rounds.run(`${workLoop}/${item.id}`, run);
-      return again === undefined || this.#stop.signal.aborted ? undefined : { againInMs: again };
-    };
-    return {
-      submit: handler('submit'),
-      watch: handler('watch'),
-      results: handler('results'),
-      cancel: handler('cancel'),
-      capacityPoll: handler('capacityPoll'),
-    };
+  async #guarded(site: string, workLoop: WorkLoop): Promise<number | undefined> {
+    const where = `running the ${workLoop} work loop of site ${site}`;
+    return this.#round(site, workLoop).catch((thrown: unknown) => this.#fail(where, thrown));
   }
 
   async #round(name: string, workLoop: WorkLoop): Promise<number | undefined> {
@@ -219,7 +213,9 @@ export class GridManager {
         ...share,
         now: () => this.#now(),
         troubles: this.#troubles,
+        moved: () => this.#census.outdate(),
         wake: (workLoop) => void this.#guard(`waking site ${name}`, this.#wake(name, workLoop)),
+        quietMs: () => this.#rounds.quietMs,
         isFollowed: () => this.#isFollowed(),
       },
       {
@@ -279,13 +275,15 @@ export class GridManager {
     });
   }
 
+  /** One look for all sites. */
   async #isFollowed(): Promise<boolean> {
-    const signs = await FOLLOWED.list(this.#options.queue.kv);
-    return signs.some(({ value }) => value > this.#now());
+    if (Math.abs(this.#now() - this.#followed.at) >= FOLLOWED_MS)
+      this.#followed = { at: this.#now(), signs: FOLLOWED.list(this.#options.queue.kv) };
+    return (await this.#followed.signs).some(({ value }) => value > this.#now());
   }
 
   #wake(site: string, workLoop: WorkLoop): Promise<void> {
-    return this.#work.wake(workLoop, site, null);
+    return this.#rounds.wake(site, workLoop);
   }
 
   /** Reacts to others' actions: submits, routes and users' commands. Our own transitions wake their work loops. */
@@ -345,7 +343,11 @@ export class GridManager {
 
   async #endWithoutWork(): Promise<void> {
     await this.#census.count();
-    if (this.#census.workLoopsWanted().size > 0 || this.#census.unrouted) return;
+    if (this.#census.workLoopsWanted().size > 0 || this.#census.unrouted) {
+      // Sites that have nothing to say may be silent for longer than that.
+      this.#busyAt = this.#now();
+      return;
+    }
     if (!(await staying(this.#options.queue, this.#now())).has(this.#options.identity)) this.#ended.resolve(undefined);
   }
 
@@ -384,9 +386,9 @@ export class GridManager {
 
   async #close(): Promise<void> {
     await closeUrls(this.#urls);
-    await this.#worker?.close();
+    await this.#rounds.end();
     await this.#sites.close();
-    await this.#work.close();
+    await this.#rounds.close();
     if (this.#lease) await this.#options.queue.releaseLease(this.#lease).catch(() => undefined);
   }
 

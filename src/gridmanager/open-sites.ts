@@ -31,8 +31,9 @@ interface OpenSite {
   replaced: boolean;
 }
 
-/** How often the configuration is checked, milliseconds. */
+/** How often the configuration is checked, milliseconds, and so much less often for each open site. */
 const LOOK_MS = 1000;
+const LOOK_MS_EACH = 10;
 
 /** The sites that a GridManager has open, following changes of their files. */
 export class OpenSites {
@@ -95,7 +96,8 @@ export class OpenSites {
 
   /** Rounds in progress finish with the old configuration; the next ones use the new. */
   async #followFiles(): Promise<void> {
-    if (Math.abs(this.#options.now() - this.#lookedAt) < LOOK_MS || this.#sites.size === 0) return;
+    const every = LOOK_MS + LOOK_MS_EACH * this.#sites.size;
+    if (Math.abs(this.#options.now() - this.#lookedAt) < every || this.#sites.size === 0) return;
     this.#lookedAt = this.#options.now();
     const records = await this.#options.loadSites();
     for (const [name, opening] of this.#sites) {
@@ -103,6 +105,8 @@ export class OpenSites {
       const fresh = records.get(name);
       // A site that is no longer configured is kept for the jobs that are there.
       if (!open || !fresh || this.#sites.get(name) !== opening) continue;
+      // As long as its file has not changed.
+      if (fresh === open.record) continue;
       if (JSON.stringify(fresh) === JSON.stringify(open.record)) continue;
       if (connectionOf(fresh) === connectionOf(open.record)) {
         this.#sites.set(name, Promise.resolve(this.#opened(fresh, open.site, open.share)));

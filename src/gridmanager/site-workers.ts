@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Paths } from '../config/paths.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import { asError } from '../errors.ts';
+import { eachSecond } from '../util/each-second.ts';
 import { poolPlaces } from '../pool/host/places.ts';
 import type { SiteTokens } from './site-tokens.ts';
 import type { Queue } from '../queue/api.ts';
@@ -22,7 +23,7 @@ export interface SiteWorkersOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** How often to check for tokens of workers at the site, milliseconds. */
+/** How often all sites check for tokens of workers there, milliseconds. */
 export const LOOK_MS = 1000;
 /** Errors are logged at most once per this time, milliseconds. */
 const TELL_MS = 60_000;
@@ -64,7 +65,7 @@ export function keepWays(
     await ways.keep(workers);
     if (workers.size === 0) ways = undefined;
   };
-  const timer = setInterval(() => {
+  const end = eachSecond(() => {
     if (busy) return;
     busy = true;
     look()
@@ -76,9 +77,9 @@ export function keepWays(
       .finally(() => {
         busy = false;
       });
-  }, LOOK_MS);
+  });
   return () => {
-    clearInterval(timer);
+    end();
     ways?.close();
   };
 }

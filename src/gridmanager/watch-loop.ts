@@ -61,6 +61,7 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
     follow: state.followed.next(),
     ...(expected ? { promised: new Map([...expected].map(([key, job]) => [key, batchIdOf(job.attrs)])) } : {}),
     waitMs: state.cursor === undefined ? 0 : state.early.length > 0 ? EARLY_MS : await patience(ctx, state),
+    restMs: ctx.quietMs(),
   });
   crashPoint('gm.after-poll');
   const streamed = await state.followed.store(ctx, answer);
@@ -70,8 +71,8 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
   // The site lost its state: the next poll reconciles each of our jobs with what it has.
   if (answer.complete && !expected) state.afresh = true;
   state.pollMs = nextPoll(state.pollMs, changed || streamed > 0, {
-    pollMinMs: ctx.record.limits.pollMin * 1000,
-    pollMaxMs: ctx.record.limits.pollMax * 1000,
+    pollMinMs: Math.max(ctx.record.limits.pollMin * 1000, ctx.quietMs() / SOONER),
+    pollMaxMs: Math.max(ctx.record.limits.pollMax * 1000, ctx.quietMs()),
   });
   // The waiting is done inside the poll, so that the site's reports end it.
   return 0;
@@ -80,6 +81,8 @@ export async function watchRound(ctx: SiteContext, state: WatchState): Promise<A
 /** Polling times while a user follows a job's output, and while jobs write output; milliseconds. */
 const FOLLOWED_MS = 500;
 const STREAMING_MS = 5000;
+/** With many sites, so much sooner than when it has been quiet for long is a site polled after a change. */
+const SOONER = 8;
 /** Polling time while the commit for an early report is being recorded, milliseconds. */
 const EARLY_MS = 50;
 

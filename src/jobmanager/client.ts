@@ -204,6 +204,7 @@ class ShellSite implements AuditableSite {
     const until = now() + (request.waitMs ?? 0);
     const seen = this.#seen(request.cursor);
     if (seen === undefined && request.promised !== undefined) view.promise(request.promised);
+    this.#looker.restMs = request.restMs ?? 0;
     crashPoint('jm.before-poll');
     await this.#sweep();
     const rest = Math.min(this.#restUntil, until) - now();

@@ -52,6 +52,8 @@ export class Looker {
   readonly #pace: LookPace;
   readonly skew = new Skew();
   #every: number;
+  /** While nothing happens, no look is needed more often than this, milliseconds. */
+  restMs = 0;
   #acks: string[] = [];
   #generation = 0;
   #listed = false;
@@ -111,8 +113,9 @@ export class Looker {
     this.#listed = (list || this.#generation === generation) && session.generation === generation;
     this.#generation = generation;
     await this.#act(view.classify(now()));
-    if (view.change !== before) this.#every = Math.min(this.#pace.latest, QUICK * this.#pace.soonest);
-    else if (queue) this.#every = Math.min(this.#pace.latest, this.#every * SLOWER);
+    const latest = Math.max(this.#pace.latest, this.restMs);
+    if (view.change !== before) this.#every = Math.min(latest, QUICK * this.#pace.soonest);
+    else if (queue) this.#every = Math.min(latest, this.#every * SLOWER);
     const files = { sizes: sizesOf(answer), pieces: piecesOf(answer, followed) };
     return { chunks: chunksOf(answer), ...files, queueError: error };
   }

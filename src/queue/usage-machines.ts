@@ -9,6 +9,17 @@ const OTHERS = '(others)';
 const CLOSED: ReadonlySet<string> = new Set(['Owner', 'Drained']);
 const NONE: UsageMachine = { looks: 0, open: 0, cores: 0, busy: 0, suspended: 0 };
 
+/** The attributes of a slot that a look needs. */
+export const LOOKED_AT: readonly string[] = [
+  'State',
+  'Activity',
+  'Machine',
+  'GryphusSite',
+  'Cpus',
+  'TotalCpus',
+  'PartitionableSlot',
+];
+
 /** What one look at the pool's slots shows of each machine; machines that are away are not seen. */
 export function lookAtMachines(slots: readonly AttrTexts[]): ReadonlyMap<string, UsageMachine> {
   const seen = new Map<string, UsageMachine>();

@@ -8,6 +8,8 @@ import type { Connection } from './redis.ts';
 
 /** Items of a killed worker are delivered again after this time, milliseconds. */
 const LOCK_MS = 10_000;
+/** A worker without items asks for some after so many seconds, should a signal that there are some have been lost. */
+const IDLE_SECONDS = 30;
 
 const json = z.custom<Json>((value) => value !== undefined);
 const ITEM = z.object({
@@ -79,7 +81,9 @@ export class WorkQueue implements Work {
         ...this.#bullOptions(),
         concurrency: options.concurrency ?? 1,
         lockDuration: LOCK_MS,
-        stalledInterval: LOCK_MS / 2,
+        // Nobody else's items are left to a worker that is the only one.
+        stalledInterval: options.fresh ? 3 * LOCK_MS : LOCK_MS / 2,
+        drainDelay: IDLE_SECONDS,
         maxStalledCount: 1_000_000,
       },
     );

@@ -12,6 +12,7 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, type Queue, stopRedis } from '../queue/api.ts';
 import { usePlace } from '../queue/state-place.ts';
 import { DAEMONS } from '../queue/tables.ts';
+import { LOOKED_AT } from '../queue/usage-machines.ts';
 import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { oneLine } from '../util/plain-text.ts';
@@ -199,7 +200,7 @@ async function serve({ paths, followed, log, queue, told, ready }: Surroundings)
     queue,
     stateDir: paths.stateDir,
     others: async () => [...(await DAEMONS.list(queue.kv)).map(({ value }) => value.pid), ...redisPid(paths.stateDir)],
-    slots: () => pool.slots(),
+    slots: () => pool.slots(LOOKED_AT),
   });
   const scheduler = new Scheduler({
     queue,

@@ -101,11 +101,11 @@ export class PoolKeeper {
     }
   }
 
-  /** The pool's slots; none if no central manager answers, after `leave` within half a second. */
-  async slots(): Promise<readonly AttrTexts[]> {
+  /** These attributes of the pool's slots; none if no central manager answers, after `leave` within half a second. */
+  async slots(only: readonly string[]): Promise<readonly AttrTexts[]> {
     if (!this.#centralManager) return [];
     const client = askCentralManager(this.#options.socket, 'keeper');
-    const answer = client.ask({ t: 'slots' }, 'slots').then(({ ads }) => ads);
+    const answer = client.ask({ t: 'slots', only }, 'slots').then(({ ads }) => ads);
     const late = this.#late();
     try {
       return await Promise.race([answer.catch(() => []), late]);

@@ -71,15 +71,14 @@ export class UsageKeeper {
 
   /** Processor seconds that our processes have used since the last look, by the name of their program. */
   async #spent(): Promise<Map<string, number>> {
-    const others = new Set(await this.#options.others());
+    const ours = new Set([process.pid, ...children(), ...(await this.#options.others())]);
     const first = this.#seen === undefined;
     const before = this.#seen ?? new Map<string, number>();
     const now = new Map<string, number>();
     const spent = new Map<string, number>();
-    for (const name of readdirSync('/proc')) {
-      if (!/^\d+$/.test(name)) continue;
-      const one = lookAt(Number(name));
-      if (!one || (one.pid !== process.pid && one.parent !== process.pid && !others.has(one.pid))) continue;
+    for (const pid of ours) {
+      const one = lookAt(pid);
+      if (!one) continue;
       const key = `${one.pid} ${one.started}`;
       now.set(key, one.ticks);
       // What processes that are older than this one used was counted by the Scheduler before.
@@ -93,6 +92,21 @@ export class UsageKeeper {
 }
 
 const ENDS: ReadonlySet<string> = new Set(STATES.filter(isEnd));
+
+/** The pids of this process's children. A machine may have thousands of others, whose parents would all have to be looked up. */
+function children(): number[] {
+  try {
+    return readdirSync('/proc/self/task').flatMap((thread) => numbersIn(`/proc/self/task/${thread}/children`));
+  } catch {
+    // A kernel without CONFIG_PROC_CHILDREN.
+    const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+    return all.map(Number).filter((pid) => lookAt(pid)?.parent === process.pid);
+  }
+}
+
+function numbersIn(path: string): number[] {
+  return readFileSync(path, 'utf8').split(' ').filter(Boolean).map(Number);
+}
 
 interface Look {
   readonly pid: number;

@@ -180,6 +180,8 @@ export interface PollRequest {
    * reported as unclear, never as missing, even if the site has lost its own record of it.
    */
   readonly promised?: ReadonlyMap<AttemptKey, string | undefined>;
+  /** While nothing happens there, nothing need be asked more often than this, whatever is usual; milliseconds, default 0. */
+  readonly restMs?: number;
 }
 
 export interface Follow {

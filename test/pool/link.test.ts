@@ -2,12 +2,27 @@ import type { Duplex } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { proof } from '../../src/pool/wire/auth.ts';
 import { Channel } from '../../src/pool/wire/frames.ts';
-import { Link } from '../../src/pool/worker/link.ts';
-import { type FromCentralManager, type FromWorker, readFromWorker } from '../../src/pool/wire/wire.ts';
+import { Link, type LinkOptions } from '../../src/pool/worker/link.ts';
+import {
+  type FromCentralManager,
+  type FromWorker,
+  type HeldAttempt,
+  readFromWorker,
+} from '../../src/pool/wire/wire.ts';
 import { until } from '../agent/agent.ts';
+import { JUST_TRUE } from './just-true.ts';
 import { pair } from './wire-pair.ts';
 
 const TOKEN = { id: 'pilot', secret: 'ab'.repeat(32) };
+const START = {
+  t: 'start',
+  key: 'a.1.0.1',
+  claim: 'c',
+  kind: 'k',
+  size: { cpus: 1, memoryMb: 1, diskKb: 1, gpus: 0 },
+  spec: JUST_TRUE,
+  lease: 60,
+} as const;
 
 describe("a worker's reverse connection", () => {
   const state = { dials: 0, downs: [] as string[] };
@@ -17,10 +32,12 @@ describe("a worker's reverse connection", () => {
     Object.assign(state, { dials: 0, downs: [] });
   });
 
-  /** A link to a central manager that handles messages with `hear`; pings every 20 ms. */
+  /** A link to a central manager that handles messages with `hear`; `ping`: seconds between pings. */
   function open(
     hear: (message: FromWorker, centralManager: Channel<FromWorker, FromCentralManager>, wire: Duplex) => void,
     clock?: () => number,
+    more: Partial<LinkOptions> = {},
+    ping = 0.02,
   ): Link {
     const made = new Link({
       ...(clock && { clock }),
@@ -41,7 +58,7 @@ describe("a worker's reverse connection", () => {
                 proof: proof(TOKEN, 'central-manager', 'n', message.nonce),
               });
             else if (message.t === 'proof')
-              centralManager.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping: 0.02 });
+              centralManager.send({ t: 'welcome', agent: 'a', site: 's', lease: 60, ping });
             else hear(message, centralManager, there);
           },
           () => undefined,
@@ -54,6 +71,7 @@ describe("a worker's reverse connection", () => {
       onUp: () => undefined,
       onDown: (message) => state.downs.push(message),
       onDenied: () => undefined,
+      ...more,
     });
     link = made;
     made.open();
@@ -158,5 +176,60 @@ describe("a worker's reverse connection", () => {
     await new Promise((resume) => setTimeout(resume, 60));
     expect(state).toEqual({ dials: 1, downs: [] });
     expect(made.silence).toBeLessThan(0.3);
+  });
+
+  describe('that may rest while the worker holds nothing', () => {
+    const EVERY = 0.5;
+
+    /** Answers each ping, with a rest of half a minute, until told not to; a job is held as soon as it is started. */
+    function resting(longestRest: number) {
+      let pings = 0;
+      let held: HeldAttempt[] = [];
+      let start: (() => void) | undefined;
+      const answers = { given: true };
+      const made = open(
+        (message, centralManager) => {
+          if (message.t !== 'ping') return;
+          pings += 1;
+          start = () => centralManager.send(START);
+          if (answers.given) centralManager.send({ t: 'pong', n: message.n, rest: 30 });
+        },
+        undefined,
+        {
+          longestRest,
+          held: () => held,
+          take: ({ t }) => {
+            if (t === 'start') held = [{ key: START.key, is: 'staging' }];
+          },
+        },
+        EVERY,
+      );
+      return { made, answers, pings: () => pings, start: () => start?.() };
+    }
+
+    it('is asked for rarely, but at the start of a job at once and then as ever', async () => {
+      const { made, answers, pings, start } = resting(60);
+      await until('the rest', () => made.rest === 30 || undefined);
+      await until('some of it', () => made.silence > 1.1 * EVERY || undefined);
+      expect([pings(), made.isUnsure]).toEqual([1, false]);
+      answers.given = false;
+      start();
+      await until('the start', () => made.rest === 0 || undefined);
+      await new Promise(setImmediate);
+      await new Promise(setImmediate);
+      expect(pings()).toBe(2);
+      // Nobody asked during the rest, so its length says nothing about a lease.
+      expect([made.rest, made.isUnsure]).toEqual([0, true]);
+      answers.given = true;
+      await until('an answer', () => !made.isUnsure || undefined);
+      expect(made.silence).toBeLessThan(EVERY);
+      await until('pings as ever', () => pings() > 4 || undefined);
+      expect(state).toEqual({ dials: 1, downs: [] });
+    });
+
+    it('does not rest for longer than the worker can wait', async () => {
+      const { made } = resting(3);
+      await until('the rest', () => made.rest === 3 || undefined);
+    });
   });
 });

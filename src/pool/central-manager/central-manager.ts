@@ -297,6 +297,12 @@ export class CentralManager {
     this.#table.whenSaved(done);
   }
 
+  /** A worker that was silent takes jobs again. */
+  negotiate(): void {
+    this.#table.granting.wanting = true;
+    this.#table.settle();
+  }
+
   /** Ends the attempts whose leases have expired. */
   tick(): void {
     this.#hearing.tick();

@@ -250,7 +250,7 @@ export class CentralManagerClients {
       case 'capacity':
         return channel.send({ t: 'capacity', id: message.id, capacity: centralManager.collector.capacity() });
       case 'slots':
-        return channel.send({ t: 'slots', id: message.id, ads: slotAds(centralManager) });
+        return channel.send({ t: 'slots', id: message.id, ads: slotAds(centralManager, message.only) });
       case 'owners':
         return channel.send({ t: 'owners', id: message.id, owners: ownersOf(centralManager) });
       case 'set-priority': {

@@ -8,7 +8,7 @@ import type { CentralManagerPorts } from './central-manager-ports.ts';
 import type { Offer } from './negotiator.ts';
 import { folded, type Significance } from './significance.ts';
 import { FREE_DISK, LEAST_KB } from '../host/full-disk.ts';
-import { minus, plus } from '../wire/slots.ts';
+import { fits, minus, plus } from '../wire/slots.ts';
 import type { HeldAttempt, Size } from '../wire/wire.ts';
 
 /** A claim on a part of a worker: a dynamic slot. */
@@ -71,6 +71,8 @@ const MOST_AD = 200_000;
  */
 const REFUSED_MS = 5_000;
 const LONGEST_REFUSED_MS = 80_000;
+/** An allocation that ends so many seconds later than it was known to was extended. */
+const LONGER = 30;
 
 /** The pool's workers and what they have free. Disconnected workers offer nothing. */
 export class Collector {
@@ -83,6 +85,8 @@ export class Collector {
    * By the central manager's monotonic clock: waiting for workers of an earlier central manager is counted from here.
    */
   readonly startedAt: number;
+  /** When the first of the refusals ends that keep workers from being offered, by the same clock. */
+  refusalEnds = Number.POSITIVE_INFINITY;
 
   constructor(ports: Pick<CentralManagerPorts, 'now' | 'clock'>, significance: Significance) {
     this.#ports = ports;
@@ -139,6 +143,7 @@ export class Collector {
   update(worker: Worker, change: AttrTexts, size?: Size): boolean {
     const before = this.#shapeOf(worker);
     const was = spaceOf(worker);
+    const lasted = this.timeOf(worker).timeToLive;
     const matters = Object.keys(change).some(
       (name) => change[name] !== worker.texts[name] && this.#significance.has('machine', name.toLowerCase()),
     );
@@ -151,7 +156,7 @@ export class Collector {
     if (size) this.#resize(worker, size);
     worker.heardAt = this.#ports.clock();
     const space = spaceOf(worker);
-    const more = space > was;
+    const more = space > was || this.timeOf(worker).timeToLive > lasted + LONGER;
     // If nothing is claimed, all free disk space is the worker's.
     if (worker.claims.size === 0 && Number.isFinite(space)) {
       worker.size = { ...worker.size, diskKb: space };
@@ -178,6 +183,7 @@ export class Collector {
     const last = worker.refused.get(kind);
     const wait = Math.min(LONGEST_REFUSED_MS, last ? last.wait * 2 : REFUSED_MS);
     worker.refused.set(kind, { until: now + wait, wait });
+    this.refusalEnds = Math.min(this.refusalEnds, now + wait);
   }
 
   #shapeOf({ texts }: Worker): string {
@@ -189,13 +195,18 @@ export class Collector {
     return shape;
   }
 
-  /** What is free now, of connected workers. */
-  offers(): Offer<Worker>[] {
+  /** What is free now, of connected workers; `sizes`: of those that have space for one of these. */
+  offers(sizes?: readonly Size[]): Offer<Worker>[] {
     const now = this.#ports.clock();
     const offers: Offer<Worker>[] = [];
+    this.refusalEnds = Number.POSITIVE_INFINITY;
     for (const worker of this.#workers.values()) {
-      for (const [kind, { until, wait }] of worker.refused) if (until + wait <= now) worker.refused.delete(kind);
-      if (!takesMore(worker) || worker.free.cpus <= 0) continue;
+      for (const [kind, { until, wait }] of worker.refused) {
+        if (until + wait <= now) worker.refused.delete(kind);
+        else if (until > now) this.refusalEnds = Math.min(this.refusalEnds, until);
+      }
+      if (worker.free.cpus <= 0 || sizes?.some((size) => fits(size, worker.free)) === false) continue;
+      if (!takesMore(worker)) continue;
       offers.push({
         worker,
         ad: worker.ad,
@@ -217,11 +228,14 @@ export class Collector {
 
   /** Of connected workers. */
   capacity(): { readonly cpus: number; readonly freeCpus: number } {
-    const here = [...this.#workers.values()].filter(({ connected }) => connected);
-    return {
-      cpus: here.reduce((sum, { size }) => sum + size.cpus, 0),
-      freeCpus: here.reduce((sum, { free }) => sum + free.cpus, 0),
-    };
+    let cpus = 0;
+    let freeCpus = 0;
+    for (const { connected, size, free } of this.#workers.values()) {
+      if (!connected) continue;
+      cpus += size.cpus;
+      freeCpus += free.cpus;
+    }
+    return { cpus, freeCpus };
   }
 
   claim(worker: Worker, claim: Omit<HeldClaim, 'number' | 'since' | 'madeAt'>): HeldClaim {

@@ -22,6 +22,12 @@ const CLAIM_LIFE_MS = 300_000;
 /** If more kinds than this might come first, the claim is released. */
 const FEW = 32;
 /**
+ * After a negotiation, so many times its length, and this many milliseconds at most (HTCondor's NEGOTIATOR_INTERVAL), pass before the
+ * next one for which there is no reason but time.
+ */
+const REST = 500;
+const LONGEST_AGAIN_MS = 60_000;
+/**
  * The maximum number of quick tasks that are granted behind the running one, so that the worker need not ask for each.
  */
 const BEHIND = 4;
@@ -61,6 +67,8 @@ export class Granting {
   readonly bases = new Map<string, RunSpec>();
   /** Something has changed that may make a match possible. */
   wanting = false;
+  /** When it may look again although nothing has changed, by the central manager's monotonic clock. */
+  #againAt = Number.NEGATIVE_INFINITY;
   /** Until the throttle lets the next job start. */
   #timer: NodeJS.Timeout | undefined;
 
@@ -68,9 +76,23 @@ export class Granting {
     this.#options = options;
   }
 
+  /** Time has passed, which alone may make a match possible. */
+  lookAgain(): void {
+    const now = this.#options.ports.clock();
+    this.wanting ||= now >= Math.min(this.#againAt, this.#options.collector.refusalEnds);
+  }
+
   negotiate(): void {
     if (!this.wanting) return;
     this.wanting = false;
+    const { clock } = this.#options.ports;
+    const began = clock();
+    this.#negotiate();
+    const now = clock();
+    this.#againAt = now + Math.min(LONGEST_AGAIN_MS, (now - began) * REST);
+  }
+
+  #negotiate(): void {
     const { autoclusters, collector, priorities, sharing, ports, dedicated } = this.#options;
     if (dedicated.hasWork()) dedicated.schedule();
     const wanted = autoclusters.wanted();
@@ -78,7 +100,8 @@ export class Granting {
     if (wanted.length === 0) return priorities.want(new Set(parallel));
     const gate = sharing.gate();
     const options = { priorities, now: Math.floor(ports.now() / 1000), gate, ranks: sharing.rules.ranks };
-    const first = negotiate(wanted, dedicated.spare(collector.offers(), Number.POSITIVE_INFINITY), options);
+    const sizes = wanted.length <= FEW ? wanted.map(({ size }) => size) : undefined;
+    const first = negotiate(wanted, dedicated.spare(collector.offers(sizes), Number.POSITIVE_INFINITY), options);
     this.#take(first.grants);
     let { unserved } = first;
     // What is held for a parallel job may serve those that have ended before it starts.

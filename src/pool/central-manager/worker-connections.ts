@@ -18,6 +18,7 @@ import type { StagingLinks } from './staging-links.ts';
 import { blobOf } from '../wire/run-blobs.ts';
 import { HAS_STAGING_LINKS, type StagingLink, WORTH_A_LINK } from '../wire/staging-link.ts';
 import type { IssuedToken } from '../wire/tokens.ts';
+import { pingOf, restOf, WorkerSilence } from './worker-silence.ts';
 import {
   type FromCentralManager,
   type FromWorker,
@@ -28,16 +29,6 @@ import {
 } from '../wire/wire.ts';
 
 const HANDSHAKE_MS = 30_000;
-/** Seconds between a worker's pings. */
-const PING = 10;
-/** The same for this machine's worker, which is monitored. */
-const LOCAL_PING = 4;
-/**
- * Numbers of checks in a row without a single byte received, after which the worker is sent a pong, gets no new
- * attempts, or is considered dead. Checks are counted rather than time, since nothing could arrive while this process
- * was stopped.
- */
-const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
 /** The maximum length of a worker's name, in characters. */
 const MOST_NAME = 255;
 const ANOTHER = 'it reconnected by another connection';
@@ -65,10 +56,7 @@ interface Connected {
   readonly channel: Channel<FromWorker, FromCentralManager>;
   readonly asking: Asking;
   readonly token: IssuedToken;
-  /** When the last byte had arrived as of the last check, by the monotonic clock. */
-  heardAt: number;
-  /** The number of checks since then without any. */
-  quiet: number;
+  readonly silence: WorkerSilence;
 }
 
 /**
@@ -79,6 +67,8 @@ export class CentralManagerWorkers {
   readonly #options: CentralManagerWorkersOptions;
   readonly #connected = new Map<string, Connected>();
   readonly #awaited = new Set<(instance: string, asking: Asking) => void>();
+  /** The connections of this machine's worker. */
+  readonly #local = new Set<Connected['channel']>();
   #localWanted = true;
 
   constructor(options: CentralManagerWorkersOptions) {
@@ -171,20 +161,27 @@ export class CentralManagerWorkers {
   }
 
   send(instance: string, message: FromCentralManager, bytes?: Uint8Array): void {
-    this.#connected.get(instance)?.channel.send(message, bytes);
+    const connected = this.#connected.get(instance);
+    if (message.t === 'start') connected?.silence.starts();
+    connected?.channel.send(message, bytes);
   }
 
   /** Checks for silent workers, every five seconds: a node that loses power does not close its connections. */
   tick(): void {
-    for (const [instance, connected] of this.#connected) {
-      const { channel } = connected;
-      connected.quiet = channel.heardAt > connected.heardAt ? 0 : connected.quiet + 1;
-      connected.heardAt = channel.heardAt;
-      this.#silence(instance, connected.quiet >= QUIET.silent);
-      if (connected.quiet >= QUIET.dead) channel.close('it has stopped reporting');
+    for (const [instance, { channel, silence }] of this.#connected) {
+      if (silence.leavesOut()) continue;
+      const worker = this.#options.centralManager.collector.get(instance);
+      const found = silence.check(channel.heardAt, worker);
+      if (worker?.silent !== found.isSilent) this.#silence(instance, found.isSilent);
+      if (found.isDead) channel.close('it has stopped reporting');
       // Its messages may take long to reach us; the pong tells it that we are here.
-      else if (connected.quiet >= QUIET.ask) channel.send({ t: 'pong', n: 0 });
+      else if (found.isAsked) channel.send({ t: 'pong', n: 0 });
     }
+  }
+
+  #pong({ channel, silence, token }: Connected, n: number): void {
+    silence.rest = restOf(token, this.#connected.size);
+    channel.send({ t: 'pong', n, ...(silence.rest !== undefined && { rest: silence.rest }) });
   }
 
   #silence(instance: string, silent: boolean): void {
@@ -193,13 +190,14 @@ export class CentralManagerWorkers {
     if (!worker || worker.silent === silent) return;
     worker.silent = silent;
     log(silent ? 'a worker is silent and gets no more jobs' : 'a worker reports again', { worker: worker.name });
-    if (!silent) centralManager.tick();
+    if (!silent) centralManager.negotiate();
   }
 
   /** When this machine's worker was last heard, by the monotonic clock; `undefined` if it is not connected. */
   get localHeardAt(): number | undefined {
-    const heard = [...this.#connected.values()].flatMap(({ token, channel }) => (token.local ? [channel.heardAt] : []));
-    return heard.length === 0 ? undefined : Math.max(...heard);
+    let last: number | undefined;
+    for (const { heardAt } of this.#local) last = Math.max(last ?? 0, heardAt);
+    return last;
   }
 
   close(): void {
@@ -218,7 +216,9 @@ export class CentralManagerWorkers {
       channel.send(ask);
       return !channel.closed;
     });
-    this.#connected.set(instance, { channel, asking, token, heardAt: channel.heardAt, quiet: 0 });
+    this.#connected.set(instance, { channel, asking, token, silence: new WorkerSilence(channel.heardAt) });
+    if (token.local) this.#local.add(channel);
+    if (before) this.#local.delete(before.channel);
     before?.asking.end(ANOTHER);
     if (before) this.#options.shells.away(instance);
     before?.channel.close(ANOTHER);
@@ -232,7 +232,7 @@ export class CentralManagerWorkers {
       name,
       host,
     );
-    channel.send({ t: 'welcome', agent, site: token.site, lease, ping: token.local ? LOCAL_PING : PING });
+    channel.send({ t: 'welcome', agent, site: token.site, lease, ping: pingOf(token) });
     log('a worker connected', { worker: name, site: token.site, attempts: message.attempts.length });
     centralManager.join(worker, message.attempts);
     if (token.local && !this.#localWanted) this.#drain(instance);
@@ -244,7 +244,7 @@ export class CentralManagerWorkers {
     const connected = this.#connected.get(instance);
     if (connected?.channel !== channel) return;
     this.#silence(instance, false);
-    if (message.t === 'ping') channel.send({ t: 'pong', n: message.n });
+    if (message.t === 'ping') this.#pong(connected, message.n);
     else if (message.t === 'answer') connected.asking.take(message, bytes);
     else if (message.t === 'ask') {
       if (message.what === 'blob') void this.#input(instance, channel, message);
@@ -330,6 +330,7 @@ export class CentralManagerWorkers {
     const connected = this.#connected.get(instance);
     if (connected?.channel !== channel) return;
     this.#connected.delete(instance);
+    this.#local.delete(channel);
     connected.asking.end(message);
     this.#options.shells.away(instance);
     this.#options.log('a worker disconnected', { instance, message });

@@ -151,7 +151,7 @@ export class CentralManagerHearing {
     this.#table.gangs.tick();
     for (const attempt of overdue(this.#table.attempts.values(), this.#table.collector, this.#table.ports.clock()))
       this.#table.end(attempt, { how: nodeFail(LEASE_OVER) });
-    this.#table.granting.wanting = true;
+    this.#table.granting.lookAgain();
     this.#table.settle();
   }
 

@@ -171,8 +171,8 @@ const fromClient = z.discriminatedUnion('t', [
    * base's.
    */
   message('tasks', { base: text, tasks: z.array(z.tuple([key, texts, maybe(z.array(inputFile))])) }),
-  /** The ads of the pool's slots. */
-  message('slots', { id }),
+  /** The ads of the pool's slots; `only`: these attributes of them. */
+  message('slots', { id, only: z.exactOptional(z.array(text)) }),
   /** The owners who use the pool or wait for it. */
   message('owners', { id }),
   /** Changes what the Negotiator knows of an owner, as condor_userprio does; without `owner`, of all (only `reset`). */

@@ -21,27 +21,36 @@ export class Pings {
 
   /**
    * Sends a ping each interval over the channel, until `stop`; closes it with the message if nothing comes back. All connections of a
-   * process that have the same interval ping together, so that it wakes once for all. While a connection `isIdle`, it sends only each
-   * second ping: whoever does that too is still heard in every other interval.
+   * process that have the same interval ping together, so that it wakes once for all. While a connection has a longer `restMs`, the pings
+   * that would come sooner are left out. Whoever leaves out each second one too is still heard in every other interval; of a longer
+   * rest, only the intervals after a ping count.
    */
   start(
     channel: Pick<Channel<never, never>, 'heardAt' | 'close'>,
     everyMs: number,
     send: (n: number) => void,
     message: string,
-    isIdle: () => boolean = () => false,
+    restMs: () => number = () => 0,
   ): void {
     this.stop();
     this.#sentAt.clear();
     let silent = 0;
     let before = 0;
-    let turn = 0;
+    let asked = false;
+    let left = 0;
     const ping = (): void => {
-      silent = channel.heardAt > before ? 0 : silent + 1;
+      const rest = Math.max(1, Math.floor(restMs() / everyMs));
+      if (channel.heardAt > before) {
+        silent = 0;
+        asked = false;
+      } else if (asked || rest <= 2) silent += 1;
       before = channel.heardAt;
       if (silent > SILENT) return channel.close(message);
-      turn += 1;
-      if (turn % 2 === 0 || !isIdle()) this.send(send);
+      left += 1;
+      if (left < rest) return;
+      left = 0;
+      asked = true;
+      this.send(send);
     };
     this.#first = setTimeout(
       () => {

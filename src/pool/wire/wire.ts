@@ -327,7 +327,11 @@ const fromCentralManager = z.discriminatedUnion('t', [
   shellOver,
   ask,
   answer,
-  message('pong', { n: z.number() }),
+  message('pong', {
+    n: z.number(),
+    /** Seconds until the next ping, as long as the worker holds nothing; absent: as the welcome said. */
+    rest: z.exactOptional(z.number().positive()),
+  }),
   /** Take no more jobs, and end when none is left; `now`: vacate the running ones. */
   message('drain', { now: flag, message: text }),
 ]);

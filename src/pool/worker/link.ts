@@ -25,6 +25,8 @@ export interface LinkOptions {
   readonly clock?: () => number;
   /** The longest wait before reconnecting, in milliseconds; default 30,000. */
   readonly longestRetryMs?: number;
+  /** While it holds nothing, the central manager may have it rest so long between pings, in seconds; default: not at all. */
+  readonly longestRest?: number;
   readonly ad: () => AttrTexts;
   readonly held: () => readonly HeldAttempt[];
   readonly take: (message: Exclude<FromCentralManager, ForLink>, bytes: Buffer) => void;
@@ -38,6 +40,8 @@ export interface LinkOptions {
 const RETRY_MS = 100;
 const LONGEST_RETRY_MS = 30_000;
 const HANDSHAKE_MS = 30_000;
+/** How long the answer to a ping at the start of a job is waited for, in milliseconds. */
+const ANSWER_MS = 10_000;
 
 /**
  * The worker's connection home: dials until it is admitted, reports what the worker holds, and redials when the
@@ -57,6 +61,10 @@ export class Link {
   readonly #pings: Pings;
   /** When we sent the last ping that the central manager answered, by the clock that we were given. */
   #heardAt: number;
+  /** Milliseconds between pings, and the seconds that the central manager wants us to rest if we can. */
+  #everyMs = 0;
+  #rest = 0;
+  #unsureUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: LinkOptions) {
     this.#options = options;
@@ -72,6 +80,19 @@ export class Link {
   /** Seconds since the central manager last demonstrably heard from us. */
   get silence(): number {
     return (this.#clock() - this.#heardAt) / 1000;
+  }
+
+  /**
+   * Whether it has just asked whether it is heard, because a job came after a rest: until the answer is here, `silence` counts the
+   * rest, in which nobody asked.
+   */
+  get isUnsure(): boolean {
+    return this.#clock() < this.#unsureUntil;
+  }
+
+  /** Seconds between what the central manager wants to hear of us; 0: no rest. */
+  get rest(): number {
+    return this.#rest === 0 || this.#options.held().length > 0 ? 0 : this.#rest;
   }
 
   /** Bytes waiting to be sent. */
@@ -153,17 +174,29 @@ export class Link {
     for (const [said, bytes] of this.#unsent ?? []) channel.send(said, bytes);
     this.#unsent = undefined;
     this.#heardAt = this.#clock();
-    this.#pings.start(channel, message.ping * 1000, (n) => this.say({ t: 'ping', n }), 'the agent does not answer');
+    this.#everyMs = message.ping * 1000;
+    this.#rest = 0;
+    this.#pings.start(channel, this.#everyMs, this.#ping, 'the agent does not answer', () => this.rest * 1000);
     this.#options.onUp(message.site);
     return true;
   }
 
+  readonly #ping = (n: number): void => this.say({ t: 'ping', n });
+
   #take(message: FromCentralManager, bytes: Buffer): void {
+    if (message.t === 'start' && this.rest > 0 && this.silence * 1000 > this.#everyMs) {
+      this.#unsureUntil = this.#clock() + ANSWER_MS;
+      this.#pings.send(this.#ping);
+    }
     if (message.t === 'pong') {
       // Only a pong resets the back-off, so that a connection that keeps ending right after the welcome is not
       // redialled at once.
       this.#failures = 0;
       this.#heardAt = Math.max(this.#heardAt, this.#pings.answered(message.n) ?? 0);
+      if (message.n !== 0) {
+        this.#rest = Math.min(message.rest ?? 0, this.#options.longestRest ?? 0);
+        this.#unsureUntil = Number.NEGATIVE_INFINITY;
+      }
     } else if (message.t === 'answer') this.asking.take(message, bytes);
     else if (message.t === 'challenge' || message.t === 'welcome' || message.t === 'denied')
       throw new Error(`'${message.t}' after the welcome`);

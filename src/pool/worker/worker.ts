@@ -171,6 +171,7 @@ export async function runWorker(
       clock,
       dial: () => dial(config),
       ...(config.socket === undefined ? {} : { longestRetryMs: LOCAL_RETRY_MS }),
+      longestRest: (config.loneSeconds ?? Number.POSITIVE_INFINITY) / 3,
       ad: () => ({ ...machine.ad, ...containers.ad(), ...accounts.ad(), ...changes() }),
       held: () => startd.held(),
       take: (message, bytes) => {
@@ -203,8 +204,13 @@ export async function runWorker(
     });
     const direct = new WorkerDirectResults((key) => startd.find(key), partnerDial);
     const changes = () => ({ ...changingAd(now(), config.endsAt), ...owner.ad(), ...startd.space.ad() });
-    const tell = () => say({ t: 'ad', ad: changes() });
-    const timers = [setInterval(tell, AD_MS), setInterval(look, LOOK_MS)];
+    let toldAdAt = now();
+    const tell = () => {
+      toldAdAt = now();
+      say({ t: 'ad', ad: changes() });
+    };
+    const advertise = () => now() - toldAdAt >= link.rest && tell();
+    const timers = [setInterval(advertise, AD_MS), setInterval(look, LOOK_MS)];
     let toldAt: number | undefined;
     const stop = () => {
       toldAt ??= now();
@@ -236,7 +242,7 @@ export async function runWorker(
       if (machine.look()) say({ t: 'ad', ad: machine.ad, size: machine.size });
       owner.look();
       if (proxies.isDue()) void proxies.renew(proxiesOf(startd.runs));
-      startd.endLeases(link.silence);
+      if (!link.isUnsure) startd.endLeases(link.silence);
       if (config.endsAt !== undefined && !startd.draining && config.endsAt - now() < LAST_SECONDS + startd.grace)
         startd.drain(true, 'the allocation of its worker ends');
       if (startd.waiting > 0) idleSince = now();
