@@ -156,3 +156,15 @@ describe("the user's code cache of the command line", () => {
     expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: 'bundle', stderr: '' });
   });
 });
+
+it('the build leaves a code cache for each of its programs', () => {
+  const dist = join(import.meta.dirname, '../../dist');
+  const programs = ['cli', 'compat-cli', 'daemons'].flatMap((directory) =>
+    readdirSync(join(dist, directory))
+      .filter((name) => name.endsWith('.js') && !['bundle.js', 'registry.js'].includes(name))
+      .map((name) => join(dist, directory, name.replace(/\.js$/, ''))),
+  );
+  expect(programs.length).toBeGreaterThan(5);
+  const without = programs.filter((program) => !existsSync(`${program}-${process.version}-${process.arch}.cache`));
+  expect(without).toEqual([]);
+});
