@@ -14,6 +14,9 @@ const LONGEST = 2 ** 24;
 /** What decoding puts in place of bytes that are not UTF-8. */
 const REPLACED = '\uFFFD';
 
+/** Some editors begin a file in UTF-8 with it. */
+const MARK = /^\uFEFF/;
+
 /** A job would get other bytes than the user wrote, in its arguments or the names of its files. */
 export function refuseReplaced(text: string, place: SourcePlace): void {
   if (!text.includes(REPLACED)) return;
@@ -39,7 +42,7 @@ export class LineReader {
       throw badInput(undefined, `${file} is not a text file: it contains a NUL byte`, ['Give a submit description.']);
     }
     this.#hasReplaced = text.includes(REPLACED);
-    this.#lines = text.split('\n');
+    this.#lines = text.replace(MARK, '').split('\n');
     if (this.#lines.at(-1) === '') this.#lines = this.#lines.slice(0, -1);
   }
 

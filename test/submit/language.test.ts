@@ -11,6 +11,10 @@ describe('lines', () => {
     expect(submit('executable = job.sh\nqueue').total).toBe(1);
   });
 
+  it('may follow the mark that editors of Windows put before UTF-8', () => {
+    expect(submit('\uFEFFexecutable = job.sh\nqueue 2').total).toBe(2);
+  });
+
   it('keep a comment that ends in a backslash to themselves', () => {
     expect(column('Args', '# no \\\narguments = yes\nqueue')).toEqual(['"yes"']);
   });
