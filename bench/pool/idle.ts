@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { loadPaths } from '../../src/config/paths.ts';
@@ -34,17 +35,19 @@ export async function main(args: readonly string[]): Promise<void> {
       'a-minute': { type: 'string', default: '1000' },
       minutes: { type: 'string', default: '1' },
       settle: { type: 'string', default: '90' },
+      managers: { type: 'string', default: '1' },
       json: { type: 'boolean', default: false },
     },
   });
-  const [workers, sites, rate, minutes, settle] = [
+  const [workers, sites, rate, minutes, settle, managers] = [
     values.workers,
     values.sites,
     values['a-minute'],
     values.minutes,
     values.settle,
+    values.managers,
   ].map(Number);
-  for (const number of [workers, sites, rate, minutes, settle])
+  for (const number of [workers, sites, rate, minutes, settle, managers])
     if (number === undefined || !Number.isFinite(number) || number < 0)
       throw new Error('numbers, please: see idle.mjs');
   const agent = new TestAgent();
@@ -52,7 +55,14 @@ export async function main(args: readonly string[]): Promise<void> {
   const ledger: Ledger = { starts: new Map(), ends: new Map() };
   const hired: SimWorker[] = [];
   try {
-    for (let i = 0; i < (sites ?? 0); i++) agent.site(`s${i}`, { url: 'local', batch: 'fork' });
+    // Each credential has a GridManager.
+    const accounts = managers === 1 ? [] : Array.from({ length: managers ?? 0 }, (_, i) => `account${i}`);
+    for (const account of accounts) useAccount(agent, account);
+    for (let i = 0; i < (sites ?? 0); i++) {
+      const account = accounts[i % accounts.length];
+      const more = account === undefined ? {} : { more: `credential = "${account}"\n` };
+      agent.site(`s${i}`, { url: 'local', batch: 'fork', ...more });
+    }
     await agent.ok('up');
     if (sites !== 0)
       await agent.submit(
@@ -108,6 +118,12 @@ export async function main(args: readonly string[]): Promise<void> {
     await agent.ok('rm', '--all').catch(() => undefined);
     await agent.end();
   }
+}
+
+function useAccount(agent: TestAgent, name: string): void {
+  const dir = join(agent.home, 'credentials');
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  writeFileSync(join(dir, `${name}.toml`), 'kind = "account"\nuntil = 2100-01-01\n', { mode: 0o600 });
 }
 
 /** Progress, beside the table. */
