@@ -5,7 +5,7 @@ import { loadPaths, type Paths } from './paths.ts';
 import { machineResources } from './machine-kinds.ts';
 import { POLICY_KEYS, prefixed } from './policy-keys.ts';
 import { SHARING_KEYS } from './sharing-keys.ts';
-import { entry, presets, readTable, type Values } from './table.ts';
+import { entry, presets, readTable, refusal, type Source, type Values } from './table.ts';
 import { parseToml, readSource } from './toml.ts';
 
 /** Every key of `config.toml`. Once read, times are in seconds and sizes in bytes. */
@@ -239,5 +239,18 @@ export type Settings = Values<typeof SETTINGS>;
 export async function loadSettings(paths: Paths = loadPaths()): Promise<Settings> {
   if (!existsSync(paths.configFile)) return presets(SETTINGS);
   const source = readSource(paths.configFile, paths);
-  return readTable(SETTINGS, await parseToml(source), source);
+  const settings = readTable(SETTINGS, await parseToml(source), source);
+  refuseUnnamedGroups(settings, source);
+  return settings;
+}
+
+/** A quota of a group that no job may name would limit nothing. */
+function refuseUnnamedGroups(settings: Settings, source: Source): void {
+  const named = new Set(settings['pool.group_names'].map((name) => name.toLowerCase()));
+  for (const key of ['pool.group_quota', 'pool.group_quota_dynamic'] as const)
+    for (const group of Object.keys(settings[key] ?? {}))
+      if (!named.has(group.toLowerCase()))
+        throw refusal(source, `${key}.${group}`, `'${key}' names ${group}, which is not in pool.group_names`, [
+          'Add it there, so that jobs can name it, or delete the quota.',
+        ]);
 }

@@ -90,7 +90,8 @@ export function* leavesOf(tree: Tree, table: Table, prefix = ''): Generator<[str
   }
 }
 
-function refusal(source: Source, key: string, complaint: string, suggestions: readonly string[]): GryphusError {
+/** A 'bad-config' that names the file and, if it is found there, the key's line. */
+export function refusal(source: Source, key: string, complaint: string, suggestions: readonly string[]): GryphusError {
   const line = lineOf(source.text, key);
   return new GryphusError('bad-config', `${source.file}${line ? `, line ${line}` : ''}: ${complaint}.`, {
     suggestions,

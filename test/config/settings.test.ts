@@ -67,6 +67,8 @@ describe('config.toml', () => {
     ['[pool.attributes]\nSuspend = "true"\n', 'is an expression of the policy, which has a key of its own', 'delete'],
     ['[pool.resources]\nx = 1\nlicenses = -1\n', "line 3: 'pool.resources.licenses' must be a number of", 'delete'],
     ['[pool.resources]\nmemory = 1\n', "line 2: 'pool.resources.memory' is an attribute of every machine", 'delete'],
+    ['[pool]\ngroup_names = ["Bio"]\ngroup_quota = { bio = 1, chem = 2 }\n', 'line 3: ', 'Add it there'],
+    ['[pool.group_quota_dynamic]\nchem = 0.5\n', "line 2: 'pool.group_quota_dynamic' names chem", 'Add it there'],
     ['pool.polling_interval = "0s"\n', "'pool.polling_interval' must be a time of at least 0.1 s", '"5s"'],
   ])('refuses %j with the line and the remedy', async (text, message, remedy) => {
     config(text);
