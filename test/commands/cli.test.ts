@@ -158,7 +158,7 @@ describe('config', () => {
     expect(await run(['config', 'owner', 'jane doe'])).toMatchObject({ exit: 0 });
     expect(await run(['config', 'history.keep_jobs', '7'])).toMatchObject({ exit: 0 });
     expect(readFileSync(file, 'utf8')).toBe(
-      '# mine\nowner = "jane doe"\n\nhistory.keep_jobs = 7\n\n[notify]\nemail = "me@example.org"\n# where to\nmethod = "smtp"\n',
+      '# mine\nowner = "jane doe" # yes\n\nhistory.keep_jobs = 7\n\n[notify]\nemail = "me@example.org"\n# where to\nmethod = "smtp"\n',
     );
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect((await run(['config', 'notify.email'])).stdout).toBe('me@example.org\n');

@@ -257,7 +257,8 @@ describe.each(['ssh2', 'openssh'] as const)('%s', (transport) => {
       const gate = [`Host gate-${inner.port}`, ' HostName 127.0.0.1', ` Port ${sshd.port}`];
       const tokens = [...config, ` User ${inner.user}`, ' ProxyJump %r@gate-%p', ...gate];
       expect(await outcome(await by(tokens, { transport }, 'inner'))).toBe('in');
-      const says = ' ProxyCommand echo "broker: log in first" >&2; exit 1';
+      // Its standard output stays open until its end: ssh kills a proxy that closes it.
+      const says = ` ProxyCommand sh -c 'echo "broker: log in first" >&2; exit 1'`;
       expect(await outcome(await by([...config, says], { transport }, 'inner'))).toContain('broker: log in first');
       sshd.kill();
       await expect.poll(() => outcome(jumped)).toMatch(/^site-unreachable/);
