@@ -14,36 +14,24 @@ import type { Action, ActionRequest, ActionResult, Selection } from './types.ts'
 const AT_ONCE = 2000;
 /** As many exchanges with the queue read jobs ahead of those that are changed. */
 const CHUNKS_AHEAD = 4;
-/** As many exchanges that change jobs wait for their answer. */
-const CHANGES_AHEAD = 2;
 /** HTCondor's hold code for a user's own hold. */
 const BY_USER = 1;
 
 /** Holds, releases or removes the selected jobs; returns each job's own result, in the order of ids. */
 export async function act(queue: Queue, action: Action, request: ActionRequest, user: string): Promise<ActionResult[]> {
   const results: ActionResult[] = [];
-  const change = async (jobs: readonly JobRecord[]): Promise<readonly ActionResult[]> => {
-    if (jobs.length === 0) return [];
+  const change = async (jobs: readonly JobRecord[]): Promise<void> => {
+    if (jobs.length === 0) return;
     const answers = await queue.transitionMany(jobs.map((job) => changeFor(action, job, request.reason, user)));
     const gone = action === 'remove' && request.force === true ? await letGo(queue, jobs) : new Set<JobRecord>();
-    return jobs.map((job, i) =>
-      gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i]),
-    );
-  };
-  /** The queue is never without work, while the next jobs are read and written down. */
-  const changing: Promise<readonly ActionResult[]>[] = [];
-  const settle = async (most: number): Promise<void> => {
-    while (changing.length > most) for (const result of (await changing.shift()) ?? []) results.push(result);
-  };
-  const begin = async (jobs: readonly JobRecord[]): Promise<void> => {
-    const answer = change(jobs);
-    answer.catch(() => undefined);
-    changing.push(answer);
-    await settle(CHANGES_AHEAD);
+    for (const [i, job] of jobs.entries())
+      results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i]));
   };
   await factories(queue, action, request);
   const together = new Map<number, Set<number>>();
   let batch: JobRecord[] = [];
+  // The next jobs are read while these are changed.
+  let changing = Promise.resolve();
   for await (const jobs of ahead(selectChunks(queue, request, { looked: request.looked }), CHUNKS_AHEAD)) {
     for (const job of jobs) {
       batch.push(job);
@@ -52,18 +40,19 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
       together.set(cluster, (together.get(cluster) ?? new Set()).add(proc));
     }
     if (batch.length < AT_ONCE) continue;
-    await begin(batch);
+    await changing;
+    changing = change(batch);
+    changing.catch(() => undefined);
     batch = [];
   }
-  await begin(batch);
-  await settle(0);
+  await changing;
+  await change(batch);
   if (together.size === 0) return withMissing(request, results);
   const named = results.length;
   const others = selectJobs(queue, { clusters: [...together.keys()] });
   const rest: JobRecord[] = [];
   for await (const job of others) if (!together.get(job.id.cluster)?.has(job.id.proc)) rest.push(job);
-  await begin(rest);
-  await settle(0);
+  await change(rest);
   const done = results.filter(({ result }, i) => i < named || result === 'done');
   return withMissing(
     request,
