@@ -3,9 +3,9 @@ import { released } from '../job/hold.ts';
 import { IdSet } from '../job/id-set.ts';
 import type { JobId } from '../job/ids.ts';
 import { isEnd } from '../job/life.ts';
-import { togetherWith } from '../job/parallel-node.ts';
+import { isParallelUniverse, togetherWith } from '../job/parallel-node.ts';
 import { quoted, readNumber } from '../job/values.ts';
-import { type Change, type ChangeResult, type JobRecord, makeNoMore, type Queue } from '../queue/api.ts';
+import { type Change, type ChangeResult, type JobHead, type JobRecord, makeNoMore, type Queue } from '../queue/api.ts';
 import { selectChunks, selectJobs } from './select.ts';
 import { ahead } from '../util/ahead.ts';
 import type { Action, ActionRequest, ActionResult, Selection } from './types.ts';
@@ -20,23 +20,24 @@ const BY_USER = 1;
 /** Holds, releases or removes the selected jobs; returns each job's own result, in the order of ids. */
 export async function act(queue: Queue, action: Action, request: ActionRequest, user: string): Promise<ActionResult[]> {
   const results: ActionResult[] = [];
-  const change = async (jobs: readonly JobRecord[]): Promise<void> => {
-    if (jobs.length === 0) return;
-    const answers = await queue.transitionMany(jobs.map((job) => changeFor(action, job, request.reason, user)));
-    const gone = action === 'remove' && request.force === true ? await letGo(queue, jobs) : new Set<JobRecord>();
+  const change = async (wishes: readonly Wish[]): Promise<void> => {
+    if (wishes.length === 0) return;
+    const answers = await queue.transitionMany(wishes.map((wish) => wish.change));
+    const jobs = wishes.map((wish) => wish.job);
+    const gone = action === 'remove' && request.force === true ? await letGo(queue, jobs) : new Set<JobHead>();
     for (const [i, job] of jobs.entries())
       results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i]));
   };
   await factories(queue, action, request);
   const together = new Map<number, Set<number>>();
-  let batch: JobRecord[] = [];
+  let batch: Wish[] = [];
   // The next jobs are read while these are changed.
   let changing = Promise.resolve();
-  for await (const jobs of ahead(selectChunks(queue, request, { looked: request.looked }), CHUNKS_AHEAD)) {
-    for (const job of jobs) {
-      batch.push(job);
-      if (!startsWithOthers(job)) continue;
-      const { cluster, proc } = job.id;
+  for await (const wishes of ahead(wishesFor(queue, action, request, user), CHUNKS_AHEAD)) {
+    for (const wish of wishes) {
+      batch.push(wish);
+      if (!wish.withOthers) continue;
+      const { cluster, proc } = wish.job.id;
       together.set(cluster, (together.get(cluster) ?? new Set()).add(proc));
     }
     if (batch.length < AT_ONCE) continue;
@@ -50,14 +51,68 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   if (together.size === 0) return withMissing(request, results);
   const named = results.length;
   const others = selectJobs(queue, { clusters: [...together.keys()] });
-  const rest: JobRecord[] = [];
-  for await (const job of others) if (!together.get(job.id.cluster)?.has(job.id.proc)) rest.push(job);
+  const rest: Wish[] = [];
+  for await (const job of others)
+    if (!together.get(job.id.cluster)?.has(job.id.proc)) rest.push(wishFor(action, job, request, user));
   await change(rest);
   const done = results.filter(({ result }, i) => i < named || result === 'done');
   return withMissing(
     request,
     done.sort((a, b) => a.id.cluster - b.id.cluster || a.id.proc - b.id.proc),
   );
+}
+
+/** What is to be done with one job. */
+interface Wish {
+  readonly job: JobHead;
+  readonly change: Change;
+  /** As `startsWithOthers`. */
+  readonly withOthers: boolean;
+}
+
+function wishFor(action: Action, job: JobRecord, { reason }: ActionRequest, user: string): Wish {
+  return { job, change: changeFor(action, job, reason, user), withOthers: startsWithOthers(job) };
+}
+
+async function* wishesFor(
+  queue: Queue,
+  action: Action,
+  request: ActionRequest,
+  user: string,
+): AsyncIterable<readonly Wish[]> {
+  const { ids, constraint, looked } = request;
+  let selection: Selection = request;
+  if (action === 'remove' && ids === undefined && constraint === undefined) {
+    const { large, others } = await bySize(queue, request);
+    const remove = removal(request.reason, user);
+    for (const cluster of large) {
+      for await (const jobs of queue.heads(cluster)) {
+        looked?.(jobs.length);
+        yield jobs.map((job) => ({ job, change: remove(job), withOthers: false }));
+      }
+    }
+    selection = { clusters: others };
+  }
+  for await (const jobs of selectChunks(queue, selection, { looked }))
+    yield jobs.map((job) => wishFor(action, job, request, user));
+}
+
+/** From this number of jobs on, a cluster's are removed without being read. */
+const LARGE = 10_000;
+
+/** The selected clusters, apart those whose jobs are many and do not start with others. */
+async function bySize(
+  queue: Queue,
+  { clusters, owner }: Selection,
+): Promise<{ readonly large: readonly number[]; readonly others: readonly number[] }> {
+  const [large, others]: [number[], number[]] = [[], []];
+  for (const { cluster, owner: whose, counts, universe } of await queue.summaries(clusters)) {
+    if (owner !== undefined && owner !== whose) continue;
+    const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
+    const apart = universe !== undefined && !isParallelUniverse(universe);
+    (apart && jobs >= LARGE ? large : others).push(cluster);
+  }
+  return { large, others };
 }
 
 /** Whether it starts and ends together with other jobs of its cluster: what is done with one is done with all. */
@@ -77,7 +132,7 @@ function missing(id: JobId): ActionResult {
 }
 
 /** Drops removed jobs from the queue although no site has confirmed the removal; returns those that this dropped. */
-async function letGo(queue: Queue, jobs: readonly JobRecord[]): Promise<ReadonlySet<JobRecord>> {
+async function letGo(queue: Queue, jobs: readonly JobHead[]): Promise<ReadonlySet<JobHead>> {
   if (jobs.length === 0) return new Set();
   const answers = await queue.transitionMany(
     jobs.map(({ id }): Change => ({ id, event: 'withdrawn', from: 'removing' })),
@@ -123,14 +178,14 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
         },
       };
     case 'remove':
-      // An ended job that `leave_in_queue` keeps leaves once it no longer asks to stay.
-      if (isEnd(job.state)) return { id: job.id, set: { LeaveJobInQueue: 'false' } };
-      return {
-        id: job.id,
-        event: 'remove',
-        set: { RemoveReason: quoted(by(user, reason ?? 'via gryphus rm')) },
-      };
+      return removal(reason, user)(job);
   }
+}
+
+function removal(reason: string | undefined, user: string): (job: JobHead) => Change {
+  const set = { RemoveReason: quoted(by(user, reason ?? 'via gryphus rm')) };
+  // An ended job that `leave_in_queue` keeps leaves once it no longer asks to stay.
+  return ({ id, state }) => (isEnd(state) ? { id, set: { LeaveJobInQueue: 'false' } } : { id, event: 'remove', set });
 }
 
 /** HTCondor's logs and ads end a user's reason like this (recorded). */
@@ -147,7 +202,7 @@ const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; read
 const GONE = 'removed locally (remote state unknown)';
 const DONE: Readonly<Record<Action, string>> = { hold: 'held', release: 'released', remove: 'marked for removal' };
 
-function resultOf(action: Action, job: JobRecord, answer: ChangeResult | undefined): ActionResult {
+function resultOf(action: Action, job: JobHead, answer: ChangeResult | undefined): ActionResult {
   if (answer?.ok) return { id: job.id, result: 'done', message: DONE[action] };
   if (!answer || answer.why === 'no-such-job') return missing(job.id);
   const state = answer.state ?? job.state;

@@ -14,10 +14,14 @@ export function withNode(text: string, node: number): string {
   return text.replace(NODE, String(node));
 }
 
-/** Whether a job is of the parallel universe, or of `mpi`, its older name. */
-export function isParallel(job: TextSource): boolean {
-  const universe = readNumber(job, 'JobUniverse');
+/** Whether this JobUniverse is the parallel universe, or `mpi`, its older name. */
+export function isParallelUniverse(universe: number | undefined): boolean {
   return universe === UNIVERSE.parallel || universe === UNIVERSE.mpi;
+}
+
+/** Whether a job is of the parallel universe. */
+export function isParallel(job: TextSource): boolean {
+  return isParallelUniverse(readNumber(job, 'JobUniverse'));
 }
 
 /** How many jobs of its cluster start and end together with a parallel job, itself included. */

@@ -12,6 +12,7 @@ import type {
   ClusterRecord,
   ClusterSummary,
   EventEntry,
+  JobHead,
   JobRecord,
   Lease,
   NoticeInput,
@@ -166,6 +167,8 @@ export interface Queue {
   query(query?: Query): AsyncIterable<JobRecord>;
   /** The same in chunks: awaiting each job separately costs more than reading it. */
   queryChunks(query?: Query): AsyncIterable<readonly JobRecord[]>;
+  /** The jobs of a cluster in order, in large chunks, without reading them. Each is found once, even if it moves meanwhile. */
+  heads(cluster: number): AsyncIterable<readonly JobHead[]>;
   /**
    * Finds each job that a wish selects exactly once, in the queue or, once it has left that, in the history. A job that
    * moves in the meantime is neither lost nor returned twice, so every answer about jobs that may have ended comes from

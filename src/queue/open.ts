@@ -6,6 +6,7 @@ import { openCandidates } from './candidates.ts';
 import { editCluster, route, transitionMany } from './changes.ts';
 import { dagStream } from './dag-stream.ts';
 import { cursor, lastId, notice, readEvents, subscribe, trimEvents } from './events.ts';
+import { heads } from './heads.ts';
 import { History } from './history.ts';
 import { openKv } from './kv.ts';
 import { divergence, queueMark, skipClusters } from './incarnation.ts';
@@ -79,6 +80,7 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
     },
     query: (wish = {}) => query(context, wish),
     queryChunks: (wish = {}) => queryChunks(context, wish),
+    heads: (cluster) => heads(context, cluster),
     look: (wishes, limit) => look(context, history, wishes, limit),
     nextJobs: (place) => nextJobs(context, place),
     candidates: openCandidates(context),

@@ -20,6 +20,7 @@ const SHUTDOWN_MS = 10_000;
 const REPEATABLE: ReadonlySet<ScriptName> = new Set([
   'drop',
   'find',
+  'heads',
   'intern',
   'incarnation',
   'next',

@@ -10,6 +10,7 @@ export type ScriptName =
   | 'drop'
   | 'edit-cluster'
   | 'find'
+  | 'heads'
   | 'intern'
   | 'kv'
   | 'lease'

@@ -44,10 +44,14 @@ export interface FetchProgress {
   readonly percent: number;
 }
 
-/** A job in the queue. */
-export interface JobRecord {
+/** Which job it is, and its state. */
+export interface JobHead {
   readonly id: JobId;
   readonly state: State;
+}
+
+/** A job in the queue. */
+export interface JobRecord extends JobHead {
   /** Owner and credential identity, from the submit or a route; '' if none is assigned yet. */
   readonly manager: string;
   /** '' until it is routed. */

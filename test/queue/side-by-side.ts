@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { formatJobId, parseJobId } from '../../src/job/ids.ts';
 import { LIFE, type LifeEvent, type State } from '../../src/job/life.ts';
 import type { Change, JobRecord, Lease, Queue } from '../../src/queue/api.ts';
+import { all } from './all.ts';
 import { Model, replay } from './model.ts';
 import type { Step } from './steps.ts';
 
@@ -140,6 +141,14 @@ export class Run {
     for await (const job of queue.query()) {
       const mine = model.jobs.get(formatJobId(job.id));
       for (const [name, said] of Object.entries(mine?.own ?? {})) equal(job.attrs.get(name), said ?? undefined);
+    }
+    for (const { cluster } of await queue.clusters()) {
+      const read = (await all(queue.queryChunks({ clusters: [cluster] }))).flat();
+      const heads = (await all(queue.heads(cluster))).flat();
+      deepEqual(
+        heads.map(({ id, state }) => [id, state]),
+        read.map(({ id, state }) => [id, state]),
+      );
     }
     await this.#checkIndexes();
     const events = (await queue.readEvents('0', { limit: 100_000 })).map(({ event }) => event);
