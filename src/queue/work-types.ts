@@ -32,6 +32,7 @@ export interface WorkerOptions {
   readonly onFailed?: (item: WorkItem, error: Error) => void;
 }
 
+/** Items that one process adds and runs. */
 export interface Work {
   /** Does nothing if the same kind and id is already waiting; if it is running, it runs once more afterwards. */
   add(kind: string, id: string, data: Json, options?: WorkOptions): Promise<void>;

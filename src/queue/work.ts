@@ -2,7 +2,6 @@ import type { Job, Queue as BullQueue, Worker as BullWorker } from 'bullmq';
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
 import type { Json } from '../job/events.ts';
-import { storedOr } from '../util/stored-json.ts';
 import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, WorkRunner } from './work-types.ts';
 import type { Connection } from './redis.ts';
 
@@ -11,17 +10,12 @@ const LOCK_MS = 10_000;
 /** A worker without items asks for some after so many seconds, should a signal that there are some have been lost. */
 const IDLE_SECONDS = 30;
 
-const json = z.custom<Json>((value) => value !== undefined);
-const ITEM = z.object({
-  data: json,
-  options: z.object({
-    delayMs: z.exactOptional(z.number()),
-    attempts: z.exactOptional(z.number()),
-    backoffMs: z.exactOptional(z.number()),
-  }),
-});
-type Item = z.infer<typeof ITEM>;
-const DELIVERED = z.object({ id: z.string(), data: json });
+const DELIVERED = z.object({ id: z.string(), data: z.custom<Json>((value) => value !== undefined) });
+
+interface Item {
+  readonly data: Json;
+  readonly options: WorkOptions;
+}
 
 /** At-least-once delivery of items named by kind and id, implemented with BullMQ. */
 export class WorkQueue implements Work {
@@ -29,36 +23,35 @@ export class WorkQueue implements Work {
   readonly #name: string;
   readonly #onClose: () => void;
   /**
-   * Key of the requested items. A run clears its item's request when it begins, so a request found at its end was made
-   * in the meantime.
+   * The requested items. A run clears its item's request when it begins, so a request found at its end was made in the
+   * meantime. What is not begun is in Redis as well.
    */
-  readonly #wished: string;
+  readonly #wished = new Map<string, Item>();
+  /** The items whose handlers run. */
+  readonly #running = new Set<string>();
   readonly #workers = new Set<BullWorker>();
   #queue: Promise<BullQueue> | undefined;
 
   constructor(db: Connection, name: string, onClose: () => void) {
     this.#db = db;
     this.#name = encodeURIComponent(name);
-    this.#wished = `${db.prefix}wished:${this.#name}`;
     this.#onClose = onClose;
   }
 
   async add(kind: string, id: string, data: Json, options: WorkOptions = {}): Promise<void> {
-    await this.#wish(jobId(kind, id), { data, options });
-    await this.#add(kind, id, { data, options });
+    await this.#wish(kind, id, { data, options });
   }
 
   async wake(kind: string, id: string, data: Json, options: WorkOptions = {}): Promise<void> {
     const { delayMs: _, ...now } = options;
-    await this.#wish(jobId(kind, id), { data, options: now });
-    await this.#add(kind, id, { data, options: now });
+    if (!(await this.#wish(kind, id, { data, options: now }))) return;
     const queue = await this.#open();
     // An item that is waiting, running or gone cannot be promoted, and need not be.
     await this.#db.run(async () => (await queue.getJob(jobId(kind, id)))?.promote().catch(() => undefined));
   }
 
   async remove(kind: string, id: string): Promise<void> {
-    await this.#db.run((redis) => redis.hdel(this.#wished, jobId(kind, id)));
+    this.#wished.delete(jobId(kind, id));
     const queue = await this.#open();
     await this.#db.run(async () => queue.remove(jobId(kind, id)));
   }
@@ -66,7 +59,10 @@ export class WorkQueue implements Work {
   async run(handlers: Readonly<Record<string, WorkHandler>>, options: WorkerOptions = {}): Promise<WorkRunner> {
     const bull = await import('bullmq');
     const queue = await this.#open();
-    if (options.fresh) await this.#db.run(async () => queue.obliterate({ force: true }));
+    if (options.fresh) {
+      this.#wished.clear();
+      await this.#db.run(async () => queue.obliterate({ force: true }));
+    }
     const worker = new bull.Worker(
       this.#name,
       async (job: Job, token?: string) => {
@@ -74,7 +70,7 @@ export class WorkQueue implements Work {
         if (!later) return;
         await job.moveToDelayed(Date.now() + later.againInMs, token);
         // A request made before the move found no delayed item to promote.
-        if (await this.#wishOf(String(job.id))) await job.promote().catch(() => undefined);
+        if (this.#wished.has(String(job.id))) await job.promote().catch(() => undefined);
         throw new bull.DelayedError();
       },
       {
@@ -125,30 +121,34 @@ export class WorkQueue implements Work {
     Unrecoverable: new (message: string) => Error,
   ): Promise<WorkDone> {
     const item = itemOf(job);
-    await this.#db.run((redis) => redis.hdel(this.#wished, String(job.id)));
+    const name = String(job.id);
+    this.#wished.delete(name);
     const handler = handlers[item.kind];
     if (!handler) throw new Unrecoverable(`There is no handler for work of the kind ${item.kind}.`);
+    this.#running.add(name);
     try {
       return await handler(item);
     } catch (thrown) {
       if (!(thrown instanceof GryphusError && thrown.retry === 'never')) throw thrown;
       throw Object.assign(new Unrecoverable(thrown.message), { cause: thrown });
+    } finally {
+      this.#running.delete(name);
     }
   }
 
   /** If the item was requested while it ran, adds it again, now that its name is free. */
   async #again(job: Job): Promise<void> {
-    const wished = await this.#wishOf(String(job.id));
+    const wished = this.#wished.get(String(job.id));
     if (wished) await this.#add(job.name, itemOf(job).id, wished);
   }
 
-  async #wish(id: string, item: Item): Promise<void> {
-    await this.#db.run((redis) => redis.hset(this.#wished, id, JSON.stringify(item)));
-  }
-
-  async #wishOf(id: string): Promise<Item | undefined> {
-    const text = await this.#db.run((redis) => redis.hget(this.#wished, id));
-    return text === null ? undefined : storedOr(ITEM, text);
+  /** Returns false if a run of the item has begun, whose end sees the request. */
+  async #wish(kind: string, id: string, item: Item): Promise<boolean> {
+    const name = jobId(kind, id);
+    this.#wished.set(name, item);
+    if (this.#running.has(name)) return false;
+    await this.#add(kind, id, item);
+    return true;
   }
 
   async #add(kind: string, id: string, { data, options }: Item): Promise<void> {
@@ -186,14 +186,12 @@ export class WorkQueue implements Work {
 
 /** Deletes all work items, as if all of BullMQ's keys had been lost. */
 export async function forgetAllWork(db: Connection): Promise<void> {
-  for (const pattern of [`${bullPrefix(db)}:*`, `${db.prefix}wished:*`]) {
-    let at = '0';
-    do {
-      const [next, keys] = await db.run((redis) => redis.scan(at, 'MATCH', pattern, 'COUNT', 1000));
-      if (keys.length > 0) await db.run((redis) => redis.unlink(...keys));
-      at = next;
-    } while (at !== '0');
-  }
+  let at = '0';
+  do {
+    const [next, keys] = await db.run((redis) => redis.scan(at, 'MATCH', `${bullPrefix(db)}:*`, 'COUNT', 1000));
+    if (keys.length > 0) await db.run((redis) => redis.unlink(...keys));
+    at = next;
+  } while (at !== '0');
 }
 
 function bullPrefix(db: Connection): string {
