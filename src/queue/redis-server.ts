@@ -178,26 +178,30 @@ async function untilReady(place: ServerPlace, deadline: number, stop?: AbortSign
   return -1;
 }
 
-async function greet(socket: string): Promise<'ready' | 'loading' | 'silent' | 'absent'> {
-  const answer = await say(socket, 'PING');
+async function greet(socket: string, patienceMs?: number): Promise<'ready' | 'loading' | 'silent' | 'absent'> {
+  const answer = await say(socket, 'PING', patienceMs);
   if (answer === undefined) return 'absent';
   if (answer.startsWith('+PONG')) return 'ready';
   return answer.startsWith('-LOADING') ? 'loading' : 'silent';
 }
 
-export function serverState(options: ServerOptions): ReturnType<typeof greet> {
-  return isRecorded(options) ? greet(serverPlace(options).socket) : Promise.resolve('absent');
+/** What is known of it after `patienceMs`. */
+export function serverState(options: ServerOptions, patienceMs?: number): ReturnType<typeof greet> {
+  return isRecorded(options) ? greet(serverPlace(options).socket, patienceMs) : Promise.resolve('absent');
 }
+
+/** How long a server that takes connections may take to answer, on a machine whose disk is busy; milliseconds. */
+export const SLOW_MS = 20_000;
 
 /**
  * The first answer to an inline command; '' if the server closed the connection instead, `undefined` if nothing
  * listens.
  */
-function say(socket: string, command: string): Promise<string | undefined> {
+function say(socket: string, command: string, patienceMs = 2000): Promise<string | undefined> {
   return new Promise((resolve) => {
     let open = false;
     const connection = createConnection(socket);
-    connection.setTimeout(2000, () => connection.destroy());
+    connection.setTimeout(patienceMs, () => connection.destroy());
     connection.once('connect', () => {
       open = true;
       connection.write(`${command}\r\n`);

@@ -8,7 +8,7 @@ import { diskIsFull } from './redis-disk.ts';
 import { unfitness } from './redis-fit.ts';
 import { serverPlace } from './redis-place.ts';
 import { attended } from './redis-unattended.ts';
-import { ensureServer, serverState, stopServer, tellServer } from './redis-server.ts';
+import { ensureServer, serverState, SLOW_MS, stopServer, tellServer } from './redis-server.ts';
 import { type ScriptName, script } from './script.ts';
 
 /** Prefix of one agent's keys, in a Redis that others may use too. */
@@ -166,7 +166,7 @@ export class Connection {
 
   /** Fails at once if nothing listens at the socket, or the process does not answer. */
   async #refuseAway(): Promise<void> {
-    const state = await serverState(this.#options);
+    const state = await serverState(this.#options, SLOW_MS);
     if (state === 'absent') throw this.#unavailable('it is not running');
     if (state === 'silent') throw this.#unavailable('its process does not answer');
   }
@@ -275,7 +275,11 @@ export class Connection {
       const ready = () => settle();
       const ended = () => settle(this.#unavailable('its connection ended'));
       const left = () => settle(this.#unavailable('it is not waited for any more'));
-      const timer = setTimeout(() => settle(this.#unavailable(`no answer in ${patience / 1000} s`)), patience);
+      const tooLong = (ms: number) => settle(this.#unavailable(`no answer in ${ms / 1000} s`));
+      let timer = setTimeout(() => {
+        if (redis.status !== 'connect') tooLong(patience);
+        else timer = setTimeout(() => tooLong(Math.max(patience, SLOW_MS)), SLOW_MS - patience);
+      }, patience);
       this.#leaving.addEventListener('abort', left, { once: true });
       redis.on('ready', ready);
       redis.on('end', ended);

@@ -13,6 +13,7 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { formatJobId } from '../../src/job/ids.ts';
@@ -61,6 +62,22 @@ describe('the private Redis', () => {
     });
     raw.disconnect();
   });
+
+  it.each(['never', 'await'] as const)(
+    'is waited for if it is slow to answer, as beside a busy disk (%s)',
+    async (start) => {
+      redis = await startRedis();
+      await redis.open();
+      process.kill(redis.pid(), 'SIGSTOP');
+      const opened = redis.open({ start, patienceMs: 50 });
+      try {
+        expect(await Promise.race([opened, sleep(2500, 'waits')])).toBe('waits');
+      } finally {
+        process.kill(redis.pid(), 'SIGCONT');
+      }
+      expect(await count(await opened)).toBe(0);
+    },
+  );
 
   it('loses nothing that was acknowledged when it is killed, and is found again', async () => {
     redis = await startRedis();
