@@ -191,7 +191,7 @@ export function serverState(options: ServerOptions, patienceMs?: number): Return
 }
 
 /** How long a server that takes connections may take to answer, on a machine whose disk is busy; milliseconds. */
-export const SLOW_MS = 20_000;
+export const SLOW_MS = 10_000;
 
 /**
  * The first answer to an inline command; '' if the server closed the connection instead, `undefined` if nothing
