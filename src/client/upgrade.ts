@@ -11,7 +11,13 @@ export async function openPresentQueue(paths: Paths, at: QueueOptions): Promise<
   if (at.start === 'never') return openQueue(at);
   await endDaemonsOfOlderState(paths);
   const queue = await openQueue(at);
-  return (await endsOlderDaemons(queue, paths)) ? openPresentQueue(paths, at) : queue;
+  try {
+    if (!(await endsOlderDaemons(queue, paths))) return queue;
+  } catch (thrown) {
+    await queue.close();
+    throw thrown;
+  }
+  return openPresentQueue(paths, at);
 }
 
 /**
