@@ -156,6 +156,8 @@ describe('a home', () => {
       const copy = join(agent.dir, 'copy');
       cpSync(agent.home, copy, { recursive: true });
       const other = 54_321;
+      // Node 24 no longer copies a directory's mode.
+      chmodSync(copy, 0o700);
       execFileSync('chown', ['-R', `${other}:${other}`, copy]);
       for (const dir of [agent.dir, agent.work]) chmodSync(dir, 0o755);
       chmodSync(agent.home, 0o700);
