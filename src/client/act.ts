@@ -25,8 +25,11 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
     const answers = await queue.transitionMany(wishes.map((wish) => wish.change));
     const jobs = wishes.map((wish) => wish.job);
     const gone = action === 'remove' && request.force === true ? await letGo(queue, jobs) : new Set<JobHead>();
-    for (const [i, job] of jobs.entries())
-      results.push(gone.has(job) ? { id: job.id, result: 'done', message: GONE } : resultOf(action, job, answers[i]));
+    for (const [i, job] of jobs.entries()) {
+      if (gone.has(job)) results.push({ id: job.id, result: 'done', message: GONE });
+      // Whoever did not name the job did not ask for one that left between the look and the change.
+      else if (request.ids || !hasLeft(answers[i])) results.push(resultOf(action, job, answers[i]));
+    }
   };
   await factories(queue, action, request);
   const together = new Map<number, Set<number>>();
@@ -201,6 +204,10 @@ const ALREADY: Readonly<Record<Action, { readonly shows: readonly string[]; read
 /** condor_rm's words. */
 const GONE = 'removed locally (remote state unknown)';
 const DONE: Readonly<Record<Action, string>> = { hold: 'held', release: 'released', remove: 'marked for removal' };
+
+function hasLeft(answer: ChangeResult | undefined): boolean {
+  return answer?.ok === false && answer.why === 'no-such-job';
+}
 
 function resultOf(action: Action, job: JobHead, answer: ChangeResult | undefined): ActionResult {
   if (answer?.ok) return { id: job.id, result: 'done', message: DONE[action] };

@@ -61,6 +61,28 @@ describe('the removal of a cluster with many jobs', () => {
     expect((await queue.summaries([other]))[0]?.counts.idle).toBe(MANY / 5);
   });
 
+  it.each([MANY, 3])(
+    'says nothing of jobs that left before they were reached, unless they were named (%i)',
+    async (count) => {
+      const clusterAd = { Owner: '"ida"', JobUniverse: '5' };
+      const { cluster } = await queue.submit({ clusterAd, procs: procs(count), manager: 'ida', site: 'hpc' });
+      const ids = [1, 2].map((proc) => ({ cluster, proc }));
+      const leaving: Queue = {
+        ...queue,
+        transitionMany: async (changes) => {
+          await queue.transitionMany(ids.map((id): Change => ({ id, event: 'remove' })));
+          await queue.retire(ids);
+          return queue.transitionMany(changes);
+        },
+      };
+      const results = await act(leaving, 'remove', { clusters: [cluster] }, 'ida');
+      expect(results.length).toBe(count - 2);
+      expect(new Set(results.map(({ result }) => result))).toEqual(new Set(['done']));
+      const named = await act(queue, 'remove', { ids }, 'ida');
+      expect(named.map(({ result }) => result)).toEqual(['not-found', 'not-found']);
+    },
+  );
+
   it('lets go of all of them by force', async () => {
     const cluster = await submitted('gerda');
     const results = await act(queue, 'remove', { owner: 'gerda', force: true }, 'gerda');

@@ -152,6 +152,8 @@ export class Strangers {
   give(dir: AttemptDir, { gid, stranger }: JobUser, joinStderr: boolean, chown: (path: string) => void): void {
     mkdirSync(tmpIn(dir.path), { recursive: true, mode: 0o700 });
     cpSync(this.#options.waiter, waiterDirIn(dir.path), { recursive: true });
+    // Node 24 copies no directory's mode.
+    chmodSync(waiterDirIn(dir.path), 0o755);
     const streams = [dir.stream('stdout'), ...(joinStderr ? [] : [dir.stream('stderr')])];
     for (const path of streams) remake(path, 0o620);
     const isFed = lstatSync(dir.stdin, { throwIfNoEntry: false })?.isFile() === true;
