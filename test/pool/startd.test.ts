@@ -137,6 +137,50 @@ describe("a worker's runs", () => {
   }, 60_000);
 
   it.each([
+    ['vacate', 0, { kind: 'exited', code: 3 }],
+    ['remove', 0, { kind: 'exited', code: 3 }],
+    // Whatever ends an allocation may have told both.
+    ['drain', 500, { kind: 'by-site', cause: 'preempted' }],
+    ['drain', 1500, { kind: 'exited', code: 3 }],
+  ] as const)('that had ended by themselves before their end could be told: %s after %i ms', async (order, ms, how) => {
+    const key = 'a.9.0.2';
+    start(key, '/bin/sh', ['-c', ': >a.9; until [ -e go ]; do :; done; exit 3']);
+    await started('a.9');
+    const shell = startd.find(key)?.shell?.pid ?? 0;
+    // Nobody tells the worker of the record.
+    process.kill(shell, 'SIGSTOP');
+    writeFileSync(join(dir, 'go'), '');
+    const { endedAt } = await until('its record', () => startd.find(key)?.dir.exit());
+    const clock = vi.spyOn(Date, 'now').mockReturnValue(endedAt * 1000 + ms);
+    if (order === 'drain') startd.drain(true, 'its worker was asked to end');
+    else startd.take({ t: 'cancel', key, how: order, message: 'no more' });
+    clock.mockRestore();
+    process.kill(shell, 'SIGCONT');
+    expect((await end(key)).how).toMatchObject(how);
+  }, 60_000);
+
+  it('that ended by themselves while their image was waited for have not been evicted, for the next worker either', async () => {
+    startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true', WantCheckpoint: 'true' } });
+    const key = 'a.9.0.3';
+    const args = ['-c', 'cd "$1"; : >a.9; until [ -e go ]; do :; done; exit 3', 'sh', dir];
+    const spec = { executable: { kind: 'there' as const, path: '/bin/sh' }, args, env: {}, inputs: [], joinStderr: false };
+    startd.take({ t: 'start', key, claim: 'c', kind: 'k', size: { ...SIZE, cpus: 1 }, spec, lease: 60 });
+    await started('a.9');
+    const run = startd.find(key);
+    if (run)
+      run.save = async () => {
+        writeFileSync(join(dir, 'go'), '');
+        await until('its record', () => run.dir.exit());
+        return 'file descriptor 3 is a socket';
+      };
+    startd.take({ t: 'cancel', key, how: 'vacate', message: 'no more' });
+    expect((await end(key)).how).toEqual({ kind: 'exited', code: 3 });
+    startd.close();
+    open(60_000);
+    expect((await end(key)).how).toEqual({ kind: 'exited', code: 3 });
+  }, 60_000);
+
+  it.each([
     // Its end is rounded; it was surely before this one.
     ['an earlier', -5000, { kind: 'by-site', cause: 'preempted', message: 'its machine was shut down' }],
     ['this', 3_600_000, { kind: 'signaled', signal: 15 }],

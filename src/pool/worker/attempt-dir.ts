@@ -127,6 +127,10 @@ export class AttemptDir implements AttemptPlace {
     writeEnding(join(this.path, 'ending'), ending);
   }
 
+  undecide(): void {
+    rmSync(join(this.path, 'ending'), { force: true });
+  }
+
   decided(): Ending | undefined {
     return readEnding(join(this.path, 'ending'));
   }

@@ -70,6 +70,8 @@ export interface AttemptPlace {
   exit(): RunExitRecord | undefined;
   /** Records an ending that we decided; it overrides what the program's exit suggests. */
   decide(ending: Ending): void;
+  /** Takes that back: what the program's exit suggests counts. */
+  undecide(): void;
   decided(): Ending | undefined;
   /** The most memory that it was seen to use, in KB. */
   noteMemory(kb: number): void;

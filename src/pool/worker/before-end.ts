@@ -6,7 +6,7 @@ import type { StartdOptions } from './startd-options.ts';
  * How long the signal by which a batch system ends an allocation, or a machine all processes at a shutdown or a log-out, may take to
  * reach the worker as well; milliseconds.
  */
-const TOLD_MS = 1000;
+export const TOLD_MS = 1000;
 
 /**
  * What has to be over before the end of a run whose program has ended is reported; `undefined` if nothing is left: its

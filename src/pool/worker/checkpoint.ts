@@ -71,8 +71,9 @@ async function checkpoint(run: Run, engines: CheckpointEngines, kill: boolean): 
   let trouble: Trouble = 'its program has not started';
   for (let turn = 0; turn < TRIES && run.phase !== 'ended'; turn++) {
     if (turn > 0) await delay(AGAIN_MS);
+    if (dir.exit()) return 'its program has ended';
     const waiter = childrenOf(shell.pid).find((pid) => keepsRecord(processIdentity(pid)));
-    if (waiter === undefined || dir.exit()) continue;
+    if (waiter === undefined) continue;
     const dumped = await engine.dump(asEngineSees(run, dir), waiter, kill);
     trouble = dumped.trouble;
     if (trouble === undefined) {

@@ -4,7 +4,8 @@ import { crashPoint } from '../../util/crash-point.ts';
 import { startTimer } from '../../util/long-timer.ts';
 import { parentOf, processesOf, processesOfAccount, Scan, signal } from '../host/processes.ts';
 import { halt } from './halt.ts';
-import type { Run } from './run.ts';
+import { TOLD_MS } from './before-end.ts';
+import { type Run, wasTerminated } from './run.ts';
 import { wantsCheckpoint } from './wants-checkpoint.ts';
 
 const GRACE_SECONDS = 10;
@@ -30,7 +31,8 @@ export function stop(run: Run, ending: Ending, mostSeconds = Number.POSITIVE_INF
   run.saving = saving
     .then(() => save(true))
     .then((trouble) => {
-      if (trouble === undefined || run.phase === 'ended' || run.dir.exit()) return;
+      if (trouble === undefined || run.phase === 'ended') return;
+      if (run.dir.exit()) return endedMeanwhile(run, ending);
       run.decided = withTrouble(ending, trouble);
       decide(run, run.decided);
       ask(run, mostSeconds);
@@ -80,10 +82,33 @@ function kill(run: Run): void {
 /** Writes how it will have ended; false if it runs no program. */
 function decide(run: Run, ending: Ending): boolean {
   if (run.phase === 'staging') run.aborted = true;
-  if (run.phase === 'staging' || run.phase === 'ended') return false;
+  if (run.phase === 'staging' || run.phase === 'ended' || (!run.decided && endedBefore(run, ending))) return false;
   run.decided ??= ending;
   noteEnding(run, run.decided);
   return true;
+}
+
+/**
+ * Whether its program had ended by itself before this was decided, though that is not reported yet: its container is being
+ * removed, or its home has not answered. One that was terminated, or ended together with its worker, may have been told to
+ * by the same signal.
+ */
+function endedBefore({ dir }: Run, ending: Ending): boolean {
+  const exit = dir.exit();
+  if (!exit || wasTerminated(exit)) return false;
+  return !isDrained(ending) || Date.now() / 1000 - exit.endedAt > TOLD_MS / 1000;
+}
+
+/** Its program has ended by itself before it could be checkpointed: it has not been evicted, and its results count. */
+function endedMeanwhile(run: Run, ending: Ending): void {
+  const exit = run.dir.exit();
+  if (!exit || exit.how.kind === 'signaled' || run.brokenSave || isDrained(ending)) return;
+  run.decided = undefined;
+  run.dir.undecide();
+}
+
+function isDrained({ how }: Ending): boolean {
+  return how.kind === 'by-site' && how.by === 'drain';
 }
 
 /** Writes an ending to disk. A full disk must not keep a run alive; after a crash its ending is then unknown. */

@@ -135,6 +135,10 @@ export class TaskRunnerSlot implements AttemptPlace {
     writeEnding(this.#ending, ending);
   }
 
+  undecide(): void {
+    rmSync(this.#ending, { force: true });
+  }
+
   decided(): Ending | undefined {
     return readEnding(this.#ending);
   }

@@ -204,6 +204,7 @@ export const PLACE: AttemptPlace = {
   startedAt: () => undefined,
   exit: () => undefined,
   decide: () => undefined,
+  undecide: () => undefined,
   decided: () => undefined,
   noteMemory: () => undefined,
   memory: () => 0,
