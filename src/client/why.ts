@@ -64,12 +64,13 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     );
   if (waits && backoff?.outOfUse) details.push(restsText(job.site, backoff.outOfUse, Math.floor(Date.now() / 1000)));
   details.push(...choice.details);
-  if (inPool && job.state === 'committed') {
+  if (inPool && (job.state === 'committed' || job.state === 'suspended')) {
     const { whyInPool } = await import('./pool.ts');
     const { NO_WORKERS } = await import('../pool/wire/client-wire.ts');
-    const { lines, wants } = await whyInPool(paths, queue.agent, { ...job.id }).catch(
+    const { lines, wants, byUser } = await whyInPool(paths, queue.agent, { ...job.id }).catch(
       (): WaitInPool => ({ lines: [] }),
     );
+    if (byUser) suggestions.push(`gryphus continue ${formatJobId(job.id)}`);
     const nobody = lines.includes(NO_WORKERS);
     const coming = nobody && settings['pool.local_worker'];
     details.push(...(await missingOf(queue, job)), ...lines, ...(coming ? ["This machine's worker is starting."] : []));

@@ -224,6 +224,15 @@ export const size: KeyKind<number> = {
   },
 };
 
+/** The same, of memory: a number without a letter is bytes here, and was hardly meant so. */
+export const memorySize: KeyKind<number> = {
+  says: 'a size of at least 1M, like "500M" or "10G"',
+  read: (raw) => {
+    const bytes = size.read(raw);
+    return bytes !== undefined && bytes >= 2 ** 20 ? bytes : undefined;
+  },
+};
+
 /** Unix seconds. A date without a time means the end of that day, UTC, so that the day itself is included. */
 export const moment: KeyKind<number> = {
   says: 'a time like 2026-12-31 or 2026-12-31T18:00:00Z',

@@ -1,5 +1,18 @@
 import { existsSync } from 'node:fs';
-import { directories, duration, durations, flag, integer, oneOf, path, size, someOf, text, texts } from './kinds.ts';
+import {
+  directories,
+  duration,
+  durations,
+  flag,
+  integer,
+  memorySize,
+  oneOf,
+  path,
+  size,
+  someOf,
+  text,
+  texts,
+} from './kinds.ts';
 import { CHECKPOINT_ENGINES } from '../job/checkpoint-engines.ts';
 import { loadPaths, type Paths } from './paths.ts';
 import { machineResources } from './machine-kinds.ts';
@@ -64,7 +77,7 @@ export const SETTINGS = {
 
   'pool.local_worker': entry(flag, true, 'Whether this machine is a worker of the pool.'),
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; default: all.'),
-  'pool.memory': entry(size, undefined, 'Memory of this machine that the pool may use; default: all.'),
+  'pool.memory': entry(memorySize, undefined, 'Memory of this machine that the pool may use; default: all.'),
   ...prefixed('pool', POLICY_KEYS),
   ...prefixed('pool', SHARING_KEYS),
   'pool.resources': entry(
@@ -114,7 +127,7 @@ export const SETTINGS = {
     'The largest number of jobs that one submit may put into the queue; jobs of late materialization are not counted.',
   ),
   'submit.default_cpus': entry(integer(1), 1, '`request_cpus` of a job that does not set it.'),
-  'submit.default_memory': entry(size, '128M', '`request_memory` of a job that does not set it.'),
+  'submit.default_memory': entry(memorySize, '128M', '`request_memory` of a job that does not set it.'),
   'submit.default_disk': entry(
     size,
     undefined,

@@ -4,7 +4,7 @@ import { BACKEND_NAMES } from '../backends/registry.ts';
 import { GryphusError } from '../errors.ts';
 import { didYouMean } from '../util/did-you-mean.ts';
 import { makePrivateDirs, writeWhole } from '../util/private-file.ts';
-import { duration, integer, moment, oneOf, real, remoteDirectory, size, text, texts } from './kinds.ts';
+import { duration, integer, memorySize, moment, oneOf, real, remoteDirectory, text, texts } from './kinds.ts';
 import { formatGramContact, gramSiteTarget } from './gram-resource.ts';
 import { machineAttributes, machineResources } from './machine-kinds.ts';
 import { POLICY_NAMES, type PolicyName } from './owner-policies.ts';
@@ -64,7 +64,7 @@ export const SITE_KEYS = {
   ),
   'glidein.max': entry(integer(0), 0, 'The largest number of pilots that the factory may have there at once; 0: none.'),
   'glidein.cores': entry(integer(1), 1, 'Cores of a pilot.'),
-  'glidein.memory': entry(size, undefined, 'Memory of a pilot; default: what the batch system assigns.'),
+  'glidein.memory': entry(memorySize, undefined, 'Memory of a pilot; default: what the batch system assigns.'),
   'glidein.gpus': entry(integer(0), 0, 'GPUs of a pilot.'),
   'glidein.walltime': entry(duration, undefined, "A pilot's time limit; default: `walltime`, else one hour."),
   'glidein.scratch': entry(

@@ -69,6 +69,8 @@ describe('config.toml', () => {
     ['[pool.resources]\nmemory = 1\n', "line 2: 'pool.resources.memory' is an attribute of every machine", 'delete'],
     ['[pool]\ngroup_names = ["Bio"]\ngroup_quota = { bio = 1, chem = 2 }\n', 'line 3: ', 'Add it there'],
     ['[pool.group_quota_dynamic]\nchem = 0.5\n', "line 2: 'pool.group_quota_dynamic' names chem", 'Add it there'],
+    ['[pool]\nmemory = 2048\n', "line 2: 'pool.memory' must be a size of at least 1M, like ", 'delete'],
+    ['submit.default_memory = "300"\n', "'submit.default_memory' must be a size of at least 1M, like ", '"128M"'],
     ['pool.polling_interval = "0s"\n', "'pool.polling_interval' must be a time of at least 0.1 s", '"5s"'],
   ])('refuses %j with the line and the remedy', async (text, message, remedy) => {
     config(text);

@@ -95,6 +95,9 @@ describe.skipIf(!existsSync(HELPER))('want_checkpoint in the pool', () => {
     // It stays still from the suspension to its end, and goes on elsewhere.
     await agent.ok('suspend', String(job.cluster));
     await until('its suspension', async () => (await agent.ads(job.cluster))[0]?.['JobStatus'] === 7 || undefined);
+    expect(await agent.ok('why', String(job.cluster))).toMatch(
+      /: It is suspended, .*\n *Suspended by its user \(gryphus suspend\)\.\n *→ gryphus continue \d+\.0\n/,
+    );
     const still = at(job.ledger);
     await agent.ok('vacate', String(job.cluster));
     await until('its eviction', () => evictions(job.name).length === 1 || undefined);

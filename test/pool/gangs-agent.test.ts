@@ -150,6 +150,8 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
     await status(2);
     await agent.ok('suspend', `${cluster}.0`);
     await status(7);
+    for (const id of [`${cluster}.0`, `${cluster}.1`])
+      expect(await agent.ok('why', id)).toContain('Suspended by its user (gryphus suspend).');
     let before = ticks();
     await until('stillness', async () => {
       const last = before;

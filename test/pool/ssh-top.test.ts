@@ -14,7 +14,11 @@ describe('beside a running job', () => {
     agent = new TestAgent();
     agent.config('[pool]\ncpus = 2\n');
     agent.site('here', { url: 'local', batch: 'fork' });
-    agent.file('busy.sh', '#!/bin/sh\necho kept > "a file"\nwhile [ ! -e done ]; do :; done\necho over\n', 0o755);
+    agent.file(
+      'busy.sh',
+      '#!/bin/sh\nenv | grep -E "^(_CONDOR_|BATCH_SYSTEM|GRYPHUS_)" | sort >variables; echo kept > "a file"\nwhile [ ! -e done ]; do :; done\necho over\n',
+      0o755,
+    );
     job = `${await agent.submit('executable = busy.sh\nenvironment = "COLOUR=red"\noutput = out\nqueue\n')}.0`;
     await until(
       'the job to run',
@@ -33,6 +37,10 @@ describe('beside a running job', () => {
     expect(seen).toEqual({ code: 7, stdout: 'kept\ntyped\n', stderr: 'red\n' });
     const words = ['printf', '%s|', 'a b', '$(x)', "o'clock", 'naïve\n'];
     expect((await agent.run(['ssh', job, '--', ...words])).stdout).toBe("a b|$(x)|o'clock|naïve\n|");
+    const variables = 'env | grep -E "^(_CONDOR_|BATCH_SYSTEM|GRYPHUS_)" | sort';
+    const jobs = readFileSync(join(agent.work, 'variables'), 'utf8');
+    expect(jobs).toMatch(/^BATCH_SYSTEM=[^]*^_CONDOR_JOB_AD=[^]*^_CONDOR_SLOT=slot1_1$/m);
+    expect((await agent.run(['ssh', job, '--', variables])).stdout).toBe(jobs);
     const much = await agent.run(['ssh', job, '--', 'head -c 9000000 /dev/zero | tr "\\0" x']);
     expect(much.stdout.length).toBe(9_000_000);
   }, 60_000);

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import { Containers } from '../../src/pool/worker/containers.ts';
 import type { InputFile } from '../../src/site/contract.ts';
+import { jobAdOf } from '../../src/pool/worker/job-ad-of.ts';
 import { Startd } from '../../src/pool/worker/startd.ts';
 import type { FromWorker, RunSpec } from '../../src/pool/wire/wire.ts';
 import { readPid } from '../../src/util/pid-file.ts';
@@ -142,28 +143,38 @@ describe("a worker's runs", () => {
     // Whatever ends an allocation may have told both.
     ['drain', 500, { kind: 'by-site', cause: 'preempted' }],
     ['drain', 1500, { kind: 'exited', code: 3 }],
-  ] as const)('that had ended by themselves before their end could be told: %s after %i ms', async (order, ms, how) => {
-    const key = 'a.9.0.2';
-    start(key, '/bin/sh', ['-c', ': >a.9; until [ -e go ]; do :; done; exit 3']);
-    await started('a.9');
-    const shell = startd.find(key)?.shell?.pid ?? 0;
-    // Nobody tells the worker of the record.
-    process.kill(shell, 'SIGSTOP');
-    writeFileSync(join(dir, 'go'), '');
-    const { endedAt } = await until('its record', () => startd.find(key)?.dir.exit());
-    const clock = vi.spyOn(Date, 'now').mockReturnValue(endedAt * 1000 + ms);
-    if (order === 'drain') startd.drain(true, 'its worker was asked to end');
-    else startd.take({ t: 'cancel', key, how: order, message: 'no more' });
-    clock.mockRestore();
-    process.kill(shell, 'SIGCONT');
-    expect((await end(key)).how).toMatchObject(how);
-  }, 60_000);
+  ] as const)(
+    'that had ended by themselves before their end could be told: %s after %i ms',
+    async (order, ms, how) => {
+      const key = 'a.9.0.2';
+      start(key, '/bin/sh', ['-c', ': >a.9; until [ -e go ]; do :; done; exit 3']);
+      await started('a.9');
+      const shell = startd.find(key)?.shell?.pid ?? 0;
+      // Nobody tells the worker of the record.
+      process.kill(shell, 'SIGSTOP');
+      writeFileSync(join(dir, 'go'), '');
+      const { endedAt } = await until('its record', () => startd.find(key)?.dir.exit());
+      const clock = vi.spyOn(Date, 'now').mockReturnValue(endedAt * 1000 + ms);
+      if (order === 'drain') startd.drain(true, 'its worker was asked to end');
+      else startd.take({ t: 'cancel', key, how: order, message: 'no more' });
+      clock.mockRestore();
+      process.kill(shell, 'SIGCONT');
+      expect((await end(key)).how).toMatchObject(how);
+    },
+    60_000,
+  );
 
   it('that ended by themselves while their image was waited for have not been evicted, for the next worker either', async () => {
     startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true', WantCheckpoint: 'true' } });
     const key = 'a.9.0.3';
     const args = ['-c', 'cd "$1"; : >a.9; until [ -e go ]; do :; done; exit 3', 'sh', dir];
-    const spec = { executable: { kind: 'there' as const, path: '/bin/sh' }, args, env: {}, inputs: [], joinStderr: false };
+    const spec = {
+      executable: { kind: 'there' as const, path: '/bin/sh' },
+      args,
+      env: {},
+      inputs: [],
+      joinStderr: false,
+    };
     startd.take({ t: 'start', key, claim: 'c', kind: 'k', size: { ...SIZE, cpus: 1 }, spec, lease: 60 });
     await started('a.9');
     const run = startd.find(key);
@@ -217,6 +228,33 @@ describe("a worker's runs", () => {
     await end('a.3.0.1');
     expect(existsSync(join(dir, 'never'))).toBe(false);
   }, 60_000);
+
+  it.each([
+    ['a pipe', 'mkfifo .job.ad; (sleep 1; echo WantCheckpoint = true >.job.ad) &'],
+    ['a link', 'echo WantCheckpoint = true >ad; ln -s ad .job.ad'],
+  ])(
+    'that put %s in the place of their ad keep the next worker neither waiting nor believing',
+    async (_, text) => {
+      const key = 'a.9.0.4';
+      const args = ['-c', `rm .job.ad; ${text}\n: >"$1/a.9"; exec sleep 600`, 'sh', dir];
+      const spec = {
+        executable: { kind: 'there' as const, path: '/bin/sh' },
+        args,
+        env: {},
+        inputs: [],
+        joinStderr: false,
+      };
+      startd.take({ t: 'start', key, claim: 'c', kind: 'k', size: { ...SIZE, cpus: 1 }, spec, lease: 60 });
+      await started('a.9');
+      startd.close();
+      open(60_000);
+      const run = startd.find(key);
+      expect(run && jobAdOf(run)).toEqual({});
+      startd.take({ t: 'cancel', key, how: 'remove', message: 'over' });
+      await end(key);
+    },
+    60_000,
+  );
 
   it('under one claim that another worker finds occupy its slot once', async () => {
     start('a.1.0.1', '/bin/true', [], 'c');

@@ -26,15 +26,15 @@ the agent starts and stops glideins automatically.`);
   async run(): Promise<void> {
     const { flags } = await this.parse(GlideinStart);
     const { kinds } = await import('../../index.ts');
-    const { duration, size } = await kinds();
+    const { duration, memorySize } = await kinds();
     const walltime = flags.walltime === undefined ? undefined : read('--walltime', flags.walltime, duration);
-    const memory = flags.memory === undefined ? undefined : read('--memory', flags.memory, size);
+    const memory = flags.memory === undefined ? undefined : read('--memory', flags.memory, memorySize);
     await this.withGryphus(flags, async (gryphus) => {
       const { cluster } = await (await gryphus.glideins()).start({
         site: flags.site,
         count: flags.number,
         ...(flags.cores === undefined ? {} : { cores: flags.cores }),
-        ...(memory === undefined ? {} : { memoryMb: Math.max(1, Math.floor(memory / 2 ** 20)) }),
+        ...(memory === undefined ? {} : { memoryMb: Math.floor(memory / 2 ** 20) }),
         ...(flags.gpus === undefined ? {} : { gpus: flags.gpus }),
         ...(walltime === undefined ? {} : { walltime }),
       });

@@ -9,15 +9,19 @@ import { NO_WORKERS, type WaitInPool } from '../wire/client-wire.ts';
 import { type Collector, freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
 import { whyGangWaits } from './gangs/why-waits.ts';
+import { whySuspended } from './why-suspended.ts';
 import { shortOf, slotsIn } from '../wire/slots.ts';
 import type { Size } from '../wire/wire.ts';
 
 /**
- * Why a job is waiting in the pool: what prevents each group of workers from taking it, the largest group first, and
+ * Why a job is waiting in the pool or suspended there: what prevents each group of workers from taking it, the largest group first, and
  * how many slots are missing.
  */
 export function whyWaits(centralManager: CentralManager, job: string): WaitInPool {
-  const attempt = [...centralManager.attempts()].find(({ key, phase }) => jobOf(key) === job && phase === 'idle');
+  const attempts = [...centralManager.attempts()].filter(({ key }) => jobOf(key) === job);
+  const suspended = whySuspended(centralManager, attempts);
+  if (suspended) return suspended;
+  const attempt = attempts.find(({ phase }) => phase === 'idle');
   const kind = attempt?.kind;
   if (!attempt || !kind) return { lines: [] };
   if (attempt.request.gang && [...centralManager.collector.all()].length > 0)

@@ -130,8 +130,15 @@ export interface PriorityChange {
 
 export const PRIORITY_CHANGES = ['prio', 'factor', 'accum', 'begin', 'last', 'reset', 'delete'] as const;
 
-/** Why a job is waiting, one line per reason; `wants` is what it requests, if no present worker could ever run it. */
-const waitInPool = z.strictObject({ lines: texts, wants: maybe(size.pick({ cpus: true, memoryMb: true })) });
+/**
+ * Why a job is waiting or suspended, one line per reason; `wants` is what it requests, if no present worker could ever
+ * run it; `byUser`: its user has suspended it.
+ */
+const waitInPool = z.strictObject({
+  lines: texts,
+  wants: maybe(size.pick({ cpus: true, memoryMb: true })),
+  byUser: maybe(flag),
+});
 export type WaitInPool = Read<typeof waitInPool>;
 
 /** Why a job is waiting in an empty pool. */

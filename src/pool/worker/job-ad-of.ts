@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readAdLine } from '../../job/ad-lines.ts';
 import type { AttrTexts } from '../../job/attrs.ts';
@@ -9,9 +9,7 @@ import type { Run } from './run.ts';
 export function jobAdOf(run: Run): AttrTexts {
   const { received } = run;
   try {
-    const text = received
-      ? received.kind.with(received.start.ad ?? {})
-      : readFileSync(join(run.dir.work, AD_FILES.job), 'utf8');
+    const text = received ? received.kind.with(received.start.ad ?? {}) : plainText(join(run.dir.work, AD_FILES.job));
     return Object.fromEntries(
       text.split('\n').flatMap((line) => {
         const attribute = readAdLine(line);
@@ -20,5 +18,19 @@ export function jobAdOf(run: Run): AttrTexts {
     );
   } catch {
     return {};
+  }
+}
+
+/** Bytes. */
+const MOST = 16 << 20;
+
+/** The job may have put anything in the place of its file: a pipe to wait at, a link, something endless. */
+function plainText(path: string): string {
+  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const found = fstatSync(fd);
+    return found.isFile() && found.size <= MOST ? readFileSync(fd, 'utf8') : '';
+  } finally {
+    closeSync(fd);
   }
 }

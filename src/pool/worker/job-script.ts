@@ -64,15 +64,7 @@ export function jobScript(
   const own = {
     ...identity,
     ...spec.env,
-    [KEY_VARIABLE]: key,
-    _CONDOR_SCRATCH_DIR: placed.scratch,
-    ...(placed.proxy === undefined ? {} : { X509_USER_PROXY: placed.proxy }),
-    ...(placed.ads ? adVariables(placed.scratch) : {}),
-    ...slotVariable(placed.slot),
-    ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
-    ...(placed.submitDir === undefined ? {} : { GRYPHUS_SUBMIT_DIR: placed.submitDir }),
-    ...placed.variables,
-    BATCH_SYSTEM: 'Gryphus',
+    ...variablesAt(key, placed),
   };
   const variables = Object.entries(own);
   const isOpen = (name: string) => IDENTIFIER.test(name) && !(become.length > 0 && LOADED.test(name));
@@ -95,6 +87,24 @@ export function jobScript(
     `exec ${shellWords([...enter, ...waits, ...become, ...env, ...(placed.command ?? [placed.program, ...spec.args])])}`,
     '',
   ].join('\n');
+}
+
+/** The variables that the worker adds to a job's own. */
+export function variablesAt(
+  key: string,
+  placed: Pick<PlacedJob, 'scratch' | 'proxy' | 'ads' | 'slot' | 'chirp' | 'submitDir' | 'variables'>,
+): Readonly<Record<string, string>> {
+  return {
+    [KEY_VARIABLE]: key,
+    _CONDOR_SCRATCH_DIR: placed.scratch,
+    ...(placed.proxy === undefined ? {} : { X509_USER_PROXY: placed.proxy }),
+    ...(placed.ads ? adVariables(placed.scratch) : {}),
+    ...slotVariable(placed.slot),
+    ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
+    ...(placed.submitDir === undefined ? {} : { GRYPHUS_SUBMIT_DIR: placed.submitDir }),
+    ...placed.variables,
+    BATCH_SYSTEM: 'Gryphus',
+  };
 }
 
 function envWords(variables: readonly (readonly [name: string, value: string])[]): readonly string[] {

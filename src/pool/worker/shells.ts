@@ -2,10 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readlinkSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import type { AttemptKey } from '../../job/ids.ts';
-import { childrenOf, KEY_VARIABLE, signal } from '../host/processes.ts';
+import { childrenOf, signal } from '../host/processes.ts';
 import { beforeAndAfter, entering } from './job-script.ts';
 import { identityVariables, type JobUser } from './job-users.ts';
 import type { Run } from './run.ts';
+import { environmentBeside } from './environment-beside.ts';
 import { shellText } from '../wire/shell-text.ts';
 import type { ForShells, FromWorker } from '../wire/wire.ts';
 
@@ -71,15 +72,10 @@ export class Shells {
       return say({ t: 'shell-over', shell, status: FAILED, message: 'The job is not running here.' });
     const { spec } = run.record;
     const cwd = spec.shared?.cwd ?? spec.cwd ?? run.dir.work;
-    const own = {
-      [KEY_VARIABLE]: key,
-      _CONDOR_SCRATCH_DIR: run.dir.work,
-      ...run.variables,
-      ...(tty && { TERM: tty.term }),
-    };
+    const own = { ...environmentBeside(run), ...(tty && { TERM: tty.term }) };
     const { user } = run.record;
     const inside = ['/bin/sh', '-c', inGroup(run, shellText(command, tty))];
-    const theirs = { ...(user && identityVariables(user, run.dir.work)), ...spec.env, ...own };
+    const theirs = { ...(user && identityVariables(user, run.dir.work)), ...own };
     const { before, after } = user ? beforeAndAfter(theirs) : { before: theirs, after: [] };
     const [program = '', ...words] = [...(user ? become(user) : []), ...after, ...inside];
     const child = spawn(program, words, {

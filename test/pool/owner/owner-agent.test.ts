@@ -71,6 +71,9 @@ describe('the owner of this machine, at a terminal', () => {
     const before = ticksOf(id);
     await until('the queue to know', async () => (await status(cluster)) === 7 || undefined, SOON);
     expect(await slot((ad) => ad['Activity'] === 'Suspended', false)).toMatchObject({ State: 'Claimed' });
+    expect(await agent.ok('why', String(cluster))).toMatch(
+      /Suspended by its machine: its owner has been at the keyboard since \d\d:\d\d \(terminals\)\.\n/,
+    );
     expect(await slot((ad) => ad['State'] === 'Owner')).toMatchObject({ START: false, CpuBusy: false });
     expect(await agent.ok('status', '--pool')).toMatch(
       /its owner has been at the keyboard since \d\d:\d\d \(terminals\)/,
