@@ -391,6 +391,14 @@ describe('parallel jobs in the pool of a whole agent', { timeout: 240_000 }, () 
       (await agent.ok('status', '--pool')).includes('8 slots held for reservation of ann') ? true : undefined,
     );
     expect((await agent.ads(cluster))[0]).toMatchObject({ JobStatus: 1 });
+    const plain = await agent.submit('executable = /bin/true\ntransfer_executable = false\nqueue\n');
+    await until('the reason', async () =>
+      /what is free there is held for reservation of ann, .*\n.* 0 slots free and 8 that are in use or held: 1 slot short\./.test(
+        await agent.ok('why', String(plain)),
+      )
+        ? true
+        : undefined,
+    );
     expect(JSON.parse(await agent.ok('reserve', '--json'))).toMatchObject([{ id, owner: 'ann', count: 8 }]);
     await agent.ok('reserve', '--drop', id);
     await wait(cluster);

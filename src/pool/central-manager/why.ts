@@ -6,7 +6,7 @@ import { offerAd } from '../wire/ads.ts';
 import { type Attempt, type Autocluster, jobOf } from './attempts.ts';
 import { timeNeeded } from './autoclusters.ts';
 import { NO_WORKERS, type WaitInPool } from '../wire/client-wire.ts';
-import { type Collector, freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
+import { freeNow, hasSpace, takesMore, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
 import { whyGangWaits } from './gangs/why-waits.ts';
 import { whySuspended } from './why-suspended.ts';
@@ -35,7 +35,7 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
   if (workers.length === 0) return { lines: [NO_WORKERS, ...local], wants: { cpus, memoryMb } };
   const reasons = new Map<string, number>();
   for (const worker of workers) {
-    const reason = reasonOf(attempt, worker, centralManager.collector);
+    const reason = reasonOf(attempt, worker, centralManager);
     reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
   }
   const lines = [...reasons].sort((a, b) => b[1] - a[1]).map(([reason, count]) => `${workersAs(count)}: ${reason}.`);
@@ -46,7 +46,9 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
     return takesMore(worker) && lasts(kind, worker) && matchmaker.matches(kind.ad, machine);
   });
   const slots = (sizes: readonly Size[]): number => sizes.reduce((sum, size) => sum + slotsIn(kind.size, size), 0);
-  const free = slots(suited.map((worker) => freeNow(worker)));
+  const spare = suited.map((worker) => centralManager.gangs.spareNow(worker));
+  const free = slots(spare.map((one) => one.free));
+  const isHeld = spare.some(({ heldFor }) => heldFor.length > 0);
   const all = slots(suited.map((worker) => worker.size));
   return {
     lines: [
@@ -54,7 +56,7 @@ export function whyWaits(centralManager: CentralManager, job: string): WaitInPoo
       ...lines,
       ...local,
       ...(reasons.has(NOT_ACCEPTED) || reasons.has(NOT_TAKEN) ? clauses(kind, workers) : []),
-      shortage(kind.queue.length, free, all),
+      shortage(kind.queue.length, free, all, isHeld),
       ...(attempt.why === undefined ? [] : [`The last refusal: ${attempt.why}.`]),
     ],
     ...(all === 0 ? { wants: { cpus, memoryMb } } : {}),
@@ -102,10 +104,10 @@ function clauses(kind: Autocluster, workers: readonly Worker[]): string[] {
   return explain(analyze(kind.ad, machines), 'worker').trimEnd().split('\n');
 }
 
-function shortage(jobs: number, free: number, all: number): string {
+function shortage(jobs: number, free: number, all: number, isHeld: boolean): string {
   const wait = jobs === 1 ? 'No other job like it is waiting; for it' : `${jobs} jobs like it are waiting; for them`;
   const busy = all - free;
-  const used = busy > 0 ? ` and ${busy} that ${busy === 1 ? 'is' : 'are'} in use` : '';
+  const used = busy > 0 ? ` and ${busy} that ${busy === 1 ? 'is' : 'are'} in use${isHeld ? ' or held' : ''}` : '';
   const short = Math.max(0, jobs - free);
   return `${wait} the pool has ${slotsAs(free)} free${used}: ${short === 0 ? 'enough' : `${slotsAs(short)} short`}.`;
 }
@@ -168,7 +170,7 @@ function lasts(kind: Autocluster, worker: Worker): boolean {
   return timeLeft(worker) > timeNeeded(kind);
 }
 
-function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): string {
+function reasonOf({ kind }: Attempt, worker: Worker, { collector, gangs }: CentralManager): string {
   if (!kind) return 'not known';
   if (!worker.connected) return 'disconnected; waiting for what runs there';
   if (worker.draining) return 'draining';
@@ -191,6 +193,9 @@ function reasonOf({ kind }: Attempt, worker: Worker, collector: Collector): stri
   if (!lasts(kind, worker))
     return `only ${timeLeft(worker)} s of its allocation are left${kind.seen > 0 ? `, and such jobs take ${Math.ceil(kind.mean)} s` : ''}`;
   if (short !== undefined) return `busy with other jobs: the job requests ${short}`;
+  const { free, heldFor } = gangs.spareNow(worker);
+  if (shortOf(kind.size, free) !== undefined)
+    return `what is free there is held for ${heldFor.join(', ')}, and the job is not known to end before (batch_runtime)`;
   if (collector.refuses(worker, kind)) return 'it refused the job a moment ago';
   return 'free: the job is about to start';
 }

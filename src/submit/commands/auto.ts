@@ -35,7 +35,12 @@ function checkpointMistakes(job: JobMaker): void {
     throw job.fault('checkpoint_engine', `There is no checkpoint engine '${engine}'.`, [
       `Use one of: ${CHECKPOINT_ENGINES.join(', ')}.`,
     ]);
-  if (draft.bool('WantCheckpoint') !== true || job.kind.universe !== UNIVERSE.vanilla) return;
+  if (draft.bool('WantCheckpoint') !== true) return;
+  if (job.kind.universe === UNIVERSE.parallel)
+    throw job.fault('want_checkpoint', 'Parallel jobs cannot be checkpointed by want_checkpoint.', [
+      'Remove it; programs that save their work themselves have checkpoint_exit_code.',
+    ]);
+  if (job.kind.universe !== UNIVERSE.vanilla) return;
   if (draft.string('ShouldTransferFiles') === 'NO')
     throw job.fault('want_checkpoint', 'want_checkpoint and should_transfer_files = NO are incompatible.', [
       'Write should_transfer_files = YES: the files in its own directory move with the program.',

@@ -2,6 +2,7 @@ import { Matchmaker } from '../../../classad/api.ts';
 import { readString } from '../../../job/values.ts';
 import type { AttemptKey } from '../../../job/ids.ts';
 import { offerAd } from '../../wire/ads.ts';
+import type { Size } from '../../wire/wire.ts';
 import { longestOf } from '../autoclusters.ts';
 import type { Attempt } from '../attempts.ts';
 import type { CentralManagerTable } from '../central-manager-state.ts';
@@ -120,8 +121,13 @@ export class DedicatedView {
     const held = new Set(holds.map(({ machine }) => machine));
     return offers.map((offer) => {
       if (!held.has(offer.worker.instance)) return offer;
-      return { ...offer, free: spare(this.#machine(offer.worker), holds, seconds) };
+      return { ...offer, free: this.spareOf(offer.worker, holds, seconds) };
     });
+  }
+
+  /** What may be used of one worker now by something that ends after `seconds`. */
+  spareOf(worker: Worker, holds: readonly Hold[], seconds: number): Size {
+    return spare(this.#machine(worker), holds, seconds);
   }
 
   /** An opportunistic job makes way for a parallel one. */

@@ -5,7 +5,7 @@ import type { Ending } from '../../../site/contract.ts';
 import { crashPoint } from '../../../util/crash-point.ts';
 import type { Attempt } from '../attempts.ts';
 import type { CentralManagerTable } from '../central-manager-state.ts';
-import type { Worker } from '../collector.ts';
+import { freeNow, type Worker } from '../collector.ts';
 import type { Size } from '../../wire/wire.ts';
 import type { Offer } from '../negotiator.ts';
 import type { GrantedNode } from '../central-manager-journal.ts';
@@ -93,6 +93,14 @@ export class Gangs {
   /** What the last plan leaves of these offers for jobs that run for so many seconds at the most. */
   spare(offers: readonly Offer<Worker>[], seconds: number): readonly Offer<Worker>[] {
     return this.holds.length === 0 ? offers : this.#view.spare(offers, this.holds, seconds);
+  }
+
+  /** What is free of a worker for a job of which nobody knows when it ends, and for whom the rest is held. */
+  spareNow(worker: Worker): { readonly free: Size; readonly heldFor: readonly string[] } {
+    const here = this.holds.filter(({ machine }) => machine === worker.instance);
+    if (here.length === 0) return { free: freeNow(worker), heldFor: [] };
+    const free = this.#view.spareOf(worker, this.holds, Number.POSITIVE_INFINITY);
+    return { free, heldFor: [...new Set(here.map((hold) => hold.for))] };
   }
 
   /** Whether slots are held of a worker for a parallel job, or for a reservation. */
