@@ -236,6 +236,7 @@ print('ended at', n)
     ['should_transfer_files = NO', 'want_checkpoint and should_transfer_files = NO are incompatible'],
     ['when_to_transfer_output = ON_EXIT_OR_EVICT', 'want_checkpoint and when_to_transfer_output'],
     ['checkpoint_exit_code = 85', 'want_checkpoint and checkpoint_exit_code are incompatible'],
+    ['universe = parallel\nmachine_count = 2', 'Parallel jobs cannot be checkpointed by want_checkpoint'],
   ])('is refused beside %s', async (line, message) => {
     const input = `executable = /bin/true\nwant_checkpoint = true\n${line}\nqueue\n`;
     const { code, stderr } = await agent.run(['submit', '-'], { input });
