@@ -1,10 +1,11 @@
+import { GryphusError } from '../errors.ts';
 import { parseDependency } from '../job/dependency.ts';
 import { quoted } from '../job/values.ts';
 import { printArgsV2, printEnvV2 } from '../submit/api.ts';
 import { amountOf } from './amounts.ts';
 import { indexRows, queueStatement } from './array.ts';
 import type { System, Wishes } from './model.ts';
-import { defaultOutput, fileName, LINE_END, literal, type Marks, namesNode } from './patterns.ts';
+import { defaultOutput, fileName, LINE_END, isNumbered, literal, type Marks, namesNode } from './patterns.ts';
 import type { BatchScript } from './read.ts';
 import { DIALECTS } from './read.ts';
 import { type Value, VARIABLES } from './variables.ts';
@@ -80,6 +81,7 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     home: literal(by.home),
     node: literal(nodeOf(wanted)),
   };
+  mustBeNew(script);
   const place = startOf(script, wanted);
   const gang = to.kind === 'pool' && (wishes.nodes ?? 1) > 1;
   const args = gang ? ['-c', AT_FIRST_NODE, wanted.executable, ...wanted.args] : wanted.args;
@@ -115,6 +117,19 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     attributes,
     warnings: [...script.warnings, ...warningsOf(script, native, wanted)],
   };
+}
+
+/** Output replaces a file; with the job's number in its name, that is a new one. */
+function mustBeNew({ system, wishes, file }: BatchScript): void {
+  const { append, array, output, error } = wishes;
+  if (append === undefined) return;
+  for (const pattern of [output, error]) {
+    if (pattern === undefined || isNumbered(system, pattern, array !== undefined)) continue;
+    const at = append.line > 0 ? `on Line ${append.line} of ${file}: ` : '';
+    throw new GryphusError('bad-input', `${at}${append.option}: the job would replace ${pattern}, and not add to it`, {
+      suggestions: ["Leave it out, or put the job's number into its name (%j)."],
+    });
+  }
 }
 
 /** How a shell at each node of a parallel job becomes a script of several nodes; `$0` is the script. */

@@ -6,6 +6,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-J', value: 'needed', fate: 'done', becomes: 'batch_name; name[1-10]%2: one job for each index, max_materialize', take: name },
   { names: '-W', value: 'needed', fate: 'done', becomes: 'batch_runtime; in the pool a job that runs longer is stopped and held', take: (w, v) => void (w.seconds = lsfSeconds(v)) },
   { names: '-n', value: 'needed', fate: 'done', becomes: 'request_cpus', take: slots },
+  { names: '-nnodes', value: 'needed', fate: 'done', becomes: 'more than one: at an LSF site its own word; elsewhere machine_count', take: nodes },
   { names: '-M', value: 'needed', fate: 'done', becomes: 'request_memory; a bare number is KB', take: (w, v) => void (w.memory = { bytes: bytes(v, 'k'), per: 'job' }) },
   { names: '-R', value: 'needed', fate: 'done', becomes: 'rusage[mem=MB]: request_memory; rusage[ngpus_physical=N]: request_gpus; the whole as a word for the site', take: requirement },
   { names: '-gpu', value: 'needed', fate: 'done', becomes: 'num=N: request_gpus; the whole as a word for the site', take: gpu },
@@ -17,7 +18,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-e -eo', value: 'needed', fate: 'done', becomes: 'error, like -o', take: (w, v) => void (w.error = v) },
   { names: '-i -is', value: 'needed', fate: 'done', becomes: 'input', take: (w, v) => void (w.input = v) },
   { names: '-u', value: 'needed', fate: 'done', becomes: 'notify_user', take: (w, v) => void (w.mailUser = v) },
-  { names: '-N', fate: 'done', becomes: 'notification = Complete', take: (w) => void (w.mail = 'end') },
+  { names: '-N -Ne', fate: 'done', becomes: 'notification = Complete', take: (w) => void (w.mail = 'end') },
   { names: '-B', fate: 'without', becomes: 'there is no mail when a job begins' },
   { names: '-cwd', value: 'needed', fate: 'done', becomes: 'initialdir', take: (w, path) => void (w.directory = { path }) },
   { names: '-env', value: 'needed', fate: 'done', becomes: 'getenv and environment', take: environment },
@@ -28,9 +29,10 @@ const OPTIONS: readonly Option[] = [
   { names: '-r -rn', fate: 'without', becomes: 'a job runs once; when a machine of the pool fails, it runs again' },
   { names: '-L', value: 'needed', fate: 'without', becomes: "the script's first line names its shell" },
   { names: '-K', fate: 'without', becomes: 'use gryphus submit --wait' },
-  { names: '-I -Ip -Is', fate: 'refused', becomes: 'a shell in a job is opened by `gryphus run --tty -- bash`' },
+  { names: '-I -Ip -Is -IS -ISp -ISs -IX -XF -tty', fate: 'refused', becomes: 'a shell in a job is opened by `gryphus run --tty -- bash`' },
+  { names: '-Nd', fate: 'done', becomes: 'notification = Never', take: (w) => void (w.mail = 'never') },
   { names: '-ul -hl', fate: 'site', becomes: '' },
-  { names: '-app -G -m -C -D -F -T -S -v -p -U -b -t -E -Ep -f -g -sla -k -freq -network -Lp -ext -a -We -c', value: 'needed', fate: 'site', becomes: '' },
+  { names: '-app -G -m -C -D -F -T -S -v -p -U -b -t -E -Ep -f -g -sla -k -freq -network -Lp -ext -a -We -c -Q -s -A -ptl -eptl -wt -wa -mig -rnc -outdir -hostfile -notify -rcacct -clusters -data -datagrp -stage -jsm -csm -alloc_flags -core_isolation -step_cgroup -smt -cn_cu -cn_mem -ln_slots -ln_mem', value: 'needed', fate: 'site', becomes: '' },
 ]; // biome-ignore format: a table
 
 export const lsf: Dialect = {
@@ -55,6 +57,11 @@ function name(wishes: Wishes, value: string): void {
 function slots(wishes: Wishes, value: string): void {
   wishes.cpusPerTask = atLeastOne(value.split(',')[0] ?? '');
   if (value.includes(',')) wishes.siteWords.push('-n', value);
+}
+
+function nodes(wishes: Wishes, value: string): void {
+  wishes.nodes = atLeastOne(value);
+  wishes.siteWords.push('-nnodes', value);
 }
 
 function requirement(wishes: Wishes, value: string, written: Written): void {

@@ -45,6 +45,8 @@ export interface Wishes {
   removeInvalid?: boolean;
   output?: string;
   error?: string;
+  /** What asks that lines which are in the output files already stay there. */
+  append?: Written;
   input?: string;
   /** Standard error goes to standard output's file, or the other way round. */
   join?: 'output' | 'error' | 'none';
@@ -62,6 +64,8 @@ export interface Wishes {
   held?: boolean;
   priority?: number;
   comment?: string;
+  /** What runs the script if its first line names nothing. */
+  shell?: { readonly path: string; readonly written: Written };
   /** Words for a site that runs the same system, in its own language. */
   readonly siteWords: string[];
   /** Options without a meaning elsewhere: one warning each. */

@@ -25,6 +25,13 @@ export function namesNode(system: System | undefined, pattern: string | undefine
   return [...pattern.matchAll(/%\d*(.)/g)].some(([, mark]) => mark === 'N');
 }
 
+/** Whether each job's file has a name that no other's has. */
+export function isNumbered(system: System | undefined, pattern: string, isArray: boolean): boolean {
+  if (system !== 'slurm' || pattern.includes('\\')) return false;
+  const marks = new Set([...pattern.matchAll(/%\d*(.)/g)].map(([, mark]) => mark));
+  return marks.has('j') || marks.has('J') || (marks.has('A') && (!isArray || marks.has('a')));
+}
+
 /** A file name with a system's marks, as a value of the description. */
 export function fileName(system: System | undefined, pattern: string, marks: Marks): string {
   switch (system) {

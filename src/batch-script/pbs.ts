@@ -20,7 +20,7 @@ const OPTIONS: readonly Option[] = [
   { names: '-V', fate: 'done', becomes: 'getenv = true; left out at a site on another machine', take: (w) => void (w.environment = 'all') },
   { names: '-h', fate: 'done', becomes: 'hold = true', take: (w) => void (w.held = true) },
   { names: '-p', value: 'needed', fate: 'done', becomes: 'priority', take: priority },
-  { names: '-S', value: 'needed', fate: 'without', becomes: "the script's first line names its shell" },
+  { names: '-S', value: 'needed', fate: 'done', becomes: 'what runs a script whose first line does not begin with #!', take: shell },
   { names: '-r', value: 'needed', fate: 'without', becomes: 'a job runs once; when a machine of the pool fails, it runs again' },
   { names: '-a -c -u', value: 'needed', fate: 'site', becomes: '' },
   { names: '-f -z', fate: 'done', becomes: 'about the command only' },
@@ -81,6 +81,7 @@ function gpus(wishes: Wishes, value: string): void {
 /** `2:ppn=4`, `4:ncpus=8:mpiprocs=2:mem=16gb`, several kinds of nodes apart by `+`, or names of nodes. */
 function chunks(wishes: Wishes, value: string, word: 'nodes' | 'select', line: number): void {
   let nodes = 0;
+  let names = false;
   const kinds = new Set<string>();
   for (const chunk of value.split('+')) {
     const [first = '', ...parts] = chunk.split(':');
@@ -88,9 +89,10 @@ function chunks(wishes: Wishes, value: string, word: 'nodes' | 'select', line: n
     const how = named ? 1 : atLeastOne(first);
     nodes += how;
     kinds.add(parts.toSorted((a, b) => a.localeCompare(b)).join(':'));
-    if (named) wishes.siteOnly.push({ option: `-l ${word}=${value}`, line });
+    names ||= named;
     for (const part of parts) chunkPart(wishes, part, nodes === how);
   }
+  if (names) wishes.siteOnly.push({ option: `-l ${word}=${value}`, line });
   wishes.nodes = nodes;
   wishes.unequalNodes = kinds.size > 1;
   if (nodes > 1 || !/^\d+(:(ppn|ncpus|mem|mpiprocs|ompthreads|ngpus|gpus)=\w+)*$/.test(value))
@@ -134,4 +136,11 @@ function mail(wishes: Wishes, value: string, written: Written): void {
 export function priority(wishes: Wishes, value: string): void {
   if (!/^[+-]?\d{1,6}$/.test(value)) throw new BadValue(`'${value}' is not a priority`);
   wishes.priority = Number(value);
+}
+
+/** `/bin/bash`, `/bin/bash@host`, `host:/bin/bash`, several apart by commas: the first. */
+export function shell(wishes: Wishes, value: string, written: Written): void {
+  const path = (value.split(',')[0] ?? '').replace(/@.*$/, '').replace(/^[^/]*:/, '');
+  if (!/^\/[^\s]+$/.test(path)) throw new BadValue(`'${path}' is not the whole path of a shell`);
+  wishes.shell = { path, written };
 }

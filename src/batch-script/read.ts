@@ -29,9 +29,11 @@ export interface BatchScript {
   /** `undefined`: a script without directives. */
   readonly system: System | undefined;
   readonly wishes: Wishes;
+  /** As messages name it. */
+  readonly file: string;
   readonly warnings: readonly { readonly line?: number; readonly message: string }[];
-  /** Whether the first line names an interpreter. */
-  readonly interpreter: boolean;
+  /** What the first line names as interpreter, with its words. */
+  readonly interpreter: string | undefined;
 }
 
 /** Whether a text given to a submit is a program of its own, not a submit description. */
@@ -68,14 +70,20 @@ export function readScript(
     });
   }
   const system = given ?? firstSystem(text);
-  const interpreter = text.startsWith('#!');
-  if (system === undefined) return { system, wishes: noWishes('all'), warnings: [], interpreter };
+  const interpreter = /^#!(.*)/.exec(text)?.[1]?.trim();
+  if (system === undefined) return { system, wishes: noWishes('all'), file, warnings: [], interpreter };
   const dialect = DIALECTS[system];
   const wishes = noWishes(dialect.environment);
   const reader = new OptionReader(dialect, wishes, file);
   for (const directive of directivesOf(text, dialect, file)) reader.read(directive.words, directive.line);
   reader.read(words, 0);
-  return { system, wishes, warnings: foreign(text, system), interpreter };
+  // Slurm gives a job no more nodes than it has tasks.
+  if (system === 'slurm' && wishes.nodes !== undefined && wishes.tasks !== undefined)
+    wishes.nodes = Math.min(wishes.nodes, wishes.tasks);
+  const { shell } = wishes;
+  if (shell !== undefined && interpreter !== undefined && interpreter.split(/\s+/)[0] !== shell.path)
+    wishes.without.push({ ...shell.written, why: "the script's first line names what runs it" });
+  return { system, wishes, file, warnings: foreign(text, system), interpreter };
 }
 
 /** Lines for other systems have no effect; the first of each is named. */

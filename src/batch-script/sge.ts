@@ -1,5 +1,5 @@
 import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
-import { priority } from './pbs.ts';
+import { priority, shell } from './pbs.ts';
 import { setVariable } from './slurm.ts';
 import { atLeastOne, clockSeconds, commaList, count, indices, sgeBytes } from './values.ts';
 
@@ -26,13 +26,15 @@ const OPTIONS: readonly Option[] = [
   { names: '-h', fate: 'done', becomes: 'hold = true', take: (w) => void (w.held = true) },
   { names: '-p', value: 'needed', fate: 'done', becomes: 'priority', take: priority },
   { names: '-js', value: 'needed', fate: 'done', becomes: 'priority', take: priority },
-  { names: '-S', value: 'needed', fate: 'without', becomes: "the script's first line names its shell" },
+  { names: '-S', value: 'needed', fate: 'done', becomes: 'what runs a script whose first line does not begin with #!', take: shell },
   { names: '-r', value: 'needed', fate: 'without', becomes: 'a job runs once; when a machine of the pool fails, it runs again' },
-  { names: '-R -now -b -shell', value: 'needed', fate: 'done', becomes: 'about the command or its scheduler only' },
+  { names: '-R -now -b -shell -w -jsv -ot', value: 'needed', fate: 'done', becomes: 'about the command or its scheduler only' },
   { names: '-terse -clear', fate: 'done', becomes: 'about the command only' },
   { names: '-notify -soft -hard', fate: 'site', becomes: '' },
-  { names: '-ac -dl -a -ckpt -c -masterq -binding -ar', value: 'needed', fate: 'site', becomes: '' },
+  { names: '-ac -dc -sc -dl -a -ckpt -c -masterq -binding -ar', value: 'needed', fate: 'site', becomes: '' },
   { names: '-sync', value: 'needed', fate: 'without', becomes: 'use gryphus submit --wait' },
+  { names: '-verify', fate: 'refused', becomes: 'use gryphus submit --dry-run' },
+  { names: '-@', value: 'needed', fate: 'refused', becomes: 'write the options into the script' },
 ]; // biome-ignore format: a table
 
 export const sge: Dialect = {
@@ -81,8 +83,9 @@ function parallel(wishes: Wishes, value: string): void {
   wishes.siteWords.push('-pe', name, slots);
 }
 
+/** `7` is the task 7 alone, as when one of an array is run again. */
 function tasks(wishes: Wishes, value: string): void {
-  const given = indices(value.includes('-') ? value : `1-${value}`);
+  const given = indices(value);
   const limit = wishes.array?.limit;
   wishes.array = { ...given, ...(limit === undefined ? {} : { limit }) };
 }

@@ -3,8 +3,8 @@ import { atLeastOne, bytes, commaList, count, indices, slurmSeconds, VARIABLE } 
 
 /** Passed on as written to a Slurm site, and a warning elsewhere. */
 const SITE_VALUE =
-  '--acctg-freq --bb --bbf --cluster-constraint -C --constraint --container --core-spec -S --cores-per-socket --cpu-freq --cpus-per-gpu --deadline --delay-boot -m --distribution -x --exclude --gpu-bind --gpu-freq --hint -L --licenses --mem-bind --mincpus --network -w --nodelist -F --nodefile --ntasks-per-core --ntasks-per-gpu --ntasks-per-socket --prefer --profile --propagate -q --qos --reservation --signal --sockets-per-node --switches --thread-spec --threads-per-core --wckey -B --extra-node-info -b --begin --mcs-label --power --time-min';
-const SITE_FLAG = '--contiguous -O --overcommit --reboot --spread-job --use-min-nodes -k --no-kill';
+  '--acctg-freq --bb --bbf --cluster-constraint -C --constraint --container --core-spec -S --cores-per-socket --cpu-freq --cpus-per-gpu --deadline --delay-boot -m --distribution -x --exclude --container-id --extra --gpu-bind --gpu-freq --gpus-per-socket --gres-flags --hint -L --licenses --mem-bind --mincpus --network -w --nodelist -F --nodefile --ntasks-per-core --ntasks-per-gpu --ntasks-per-socket --oom-kill-step --prefer --profile -q --qos --reservation --resv-ports --segment --signal --sockets-per-node --switches --thread-spec --threads-per-core --tres-bind --tres-per-task --wait-all-nodes --wckey -B --extra-node-info -b --begin --mcs-label --power --time-min';
+const SITE_FLAG = '--contiguous -O --overcommit --reboot --spread-job --stepmgr --use-min-nodes -k --no-kill';
 
 const OPTIONS: readonly Option[] = [
   { names: '-J --job-name', value: 'needed', fate: 'done', becomes: 'batch_name', take: (w, v) => void (w.name = v) },
@@ -23,13 +23,14 @@ const OPTIONS: readonly Option[] = [
   { names: '--gres', value: 'needed', fate: 'done', becomes: 'gpu: request_gpus, and at a Slurm site the type too; other names as a word for the site', take: gres },
   { names: '--exclusive', value: 'optional', fate: 'done', becomes: '+WholeNodes = true', take: (w) => void (w.wholeNode = true) },
   { names: '-s --oversubscribe --share', fate: 'site', becomes: '' },
-  { names: '-a --array', value: 'needed', fate: 'done', becomes: 'one job for each index; %N: max_materialize', take: (w, v) => void (w.array = indices(v)) },
+  { names: '--propagate', value: 'optional', fate: 'site', becomes: '' },
+  { names: '-a --array', value: 'needed', fate: 'done', becomes: 'one job for each index; %N: max_materialize', take: (w, v) => void (w.array = indices(v.replaceAll(/(?<=^|,)\[|\](?=,|%|$)/g, ''))) },
   { names: '-d --dependency', value: 'needed', fate: 'done', becomes: 'the jobs are held until those that they depend on have ended', take: (w, v) => void (w.dependency = v) },
   { names: '--kill-on-invalid-dep', value: 'needed', fate: 'done', becomes: 'a job whose dependency can no longer be met is removed', take: (w, v) => void (w.removeInvalid = yesNo(v)) },
   { names: '-o --output', value: 'needed', fate: 'done', becomes: 'output, with %A %a %j %J %x %u %b %n %t %s; %N is this machine, or the site', take: (w, v) => void (w.output = v) },
   { names: '-e --error', value: 'needed', fate: 'done', becomes: 'error, like --output', take: (w, v) => void (w.error = v) },
   { names: '-i --input', value: 'needed', fate: 'done', becomes: 'input', take: (w, v) => void (w.input = v) },
-  { names: '--open-mode', value: 'needed', fate: 'done', becomes: 'truncate, which is what happens; append is refused', take: openMode },
+  { names: '--open-mode', value: 'needed', fate: 'done', becomes: 'truncate, which is what happens; append is refused where the output file may have been there before', take: openMode },
   { names: '--mail-type', value: 'needed', fate: 'done', becomes: 'notification; there is no mail when a job begins', take: mailType },
   { names: '--mail-user', value: 'needed', fate: 'done', becomes: 'notify_user', take: (w, v) => void (w.mailUser = v) },
   { names: '-D --chdir --workdir', value: 'needed', fate: 'done', becomes: 'initialdir', take: (w, path) => void (w.directory = { path }) },
@@ -45,6 +46,7 @@ const OPTIONS: readonly Option[] = [
   { names: '--ignore-pbs -Q --quiet -v --verbose --parsable', fate: 'done', becomes: 'about the command only' },
   { names: '-W --wait', fate: 'without', becomes: 'use gryphus submit --wait' },
   { names: '--get-user-env', value: 'optional', fate: 'without', becomes: 'the program gets the environment that the submit describes' },
+  { names: '--export-file', value: 'needed', fate: 'refused', becomes: 'name the variables with --export' },
   { names: '--uid --gid', value: 'needed', fate: 'refused', becomes: 'jobs run as you' },
   { names: '--test-only', fate: 'refused', becomes: 'use gryphus submit --dry-run' },
   ...SITE_VALUE.split(/ (?=--?\w)/).map((names): Option => ({ names, value: 'needed', fate: 'site', becomes: '' })),
@@ -117,9 +119,13 @@ function gres(wishes: Wishes, value: string, written: Written): void {
   }
 }
 
-function openMode(_: Wishes, value: string): void {
+function openMode(wishes: Wishes, value: string, written: Written): void {
+  delete wishes.append;
   if (/^t(runcate)?$/i.test(value)) return;
-  if (/^a(ppend)?$/i.test(value)) throw new BadValue('output files are always written anew; leave it out');
+  if (/^a(ppend)?$/i.test(value)) {
+    wishes.append = written;
+    return;
+  }
   throw new BadValue(`'${value}' is neither truncate nor append`);
 }
 

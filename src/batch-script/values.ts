@@ -14,16 +14,20 @@ export function atLeastOne(text: string): number {
   return value;
 }
 
-/** Slurm's: minutes, `m:s`, `h:m:s`, `d-h`, `d-h:m`, `d-h:m:s`; `undefined`: no limit. */
+/** Slurm's, which counts in whole minutes and rounds up: minutes, `m:s`, `h:m:s`, `d-h`, `d-h:m`, `d-h:m:s`; `undefined`: no limit. */
 export function slurmSeconds(text: string): number | undefined {
   if (/^(0|UNLIMITED|INFINITE|-1)$/i.test(text)) return undefined;
   const [, days, rest = ''] = /^(?:(\d+)-)?(\d+(?::\d+){0,2})$/.exec(text) ?? [];
   if (rest === '') throw new BadValue(`'${text}' is not a time`);
   const parts = rest.split(':').map(Number);
   const [a = 0, b = 0, c = 0] = parts;
-  if (days !== undefined) return Number(days) * 86_400 + a * 3600 + b * 60 + c;
+  if (days !== undefined) return wholeMinutes(Number(days) * 86_400 + a * 3600 + b * 60 + c);
   if (parts.length === 1) return a * 60;
-  return parts.length === 2 ? a * 60 + b : a * 3600 + b * 60 + c;
+  return wholeMinutes(parts.length === 2 ? a * 60 + b : a * 3600 + b * 60 + c);
+}
+
+function wholeMinutes(seconds: number): number {
+  return Math.ceil(seconds / 60) * 60;
 }
 
 /** PBS's and Grid Engine's: seconds, `m:s`, `h:m:s`, `d:h:m:s`. Empty parts are 0. */
@@ -71,12 +75,16 @@ export function indices(text: string): ArrayIndices {
   const ranges = list.split(',').map(range);
   const total = ranges.reduce((sum, one) => sum + rangeCount(one), 0);
   if (total > MOST_TASKS) throw new BadValue(`${total} tasks are more than ${MOST_TASKS}`);
-  // Systems run an index that is written twice once; lists are short enough to compare their items.
-  if (ranges.length > 1) {
-    const items = ranges.flatMap(itemsOf);
-    if (new Set(items).size !== items.length) throw new BadValue(`an index is in '${list}' twice`);
-  }
-  return { ranges, ...(limit === undefined ? {} : { limit: atLeastOne(limit) }) };
+  return { ranges: once(ranges), ...(limit === undefined ? {} : { limit: atLeastOne(limit) }) };
+}
+
+/** Systems run an index that is written twice once. */
+function once(ranges: readonly IndexRange[]): readonly IndexRange[] {
+  if (ranges.length === 1) return ranges;
+  const items = ranges.flatMap(itemsOf);
+  const different = new Set(items);
+  if (different.size === items.length) return ranges;
+  return [...different].toSorted((a, b) => a - b).map((index) => ({ from: index, to: index, step: 1 }));
 }
 
 function range(text: string): IndexRange {

@@ -38,7 +38,7 @@ export async function fromScript(
     '_',
   );
   const script = readScript(text, { file: shown, system: wanted.system, words: wanted.options ?? [] });
-  if (!script.interpreter && (script.system === undefined || script.system === 'slurm')) {
+  if (script.interpreter === undefined && (script.system === undefined || script.system === 'slurm')) {
     throw new GryphusError(
       'bad-input',
       `${shown} does not begin with #! and the path of an interpreter, so it cannot be run.`,
@@ -49,7 +49,7 @@ export async function fromScript(
   }
   const to = destinationOf(script, wanted.site, scope.chooser);
   await nameTargets(script, scope);
-  const whole = script.interpreter ? text : `#!/bin/sh\n${text}`;
+  const whole = script.interpreter === undefined ? `#!${shellOf(script, to)}\n${text}` : text;
   const executable = scope.queue === undefined ? dryExecutable(request) : keep(scope.paths, whole, own);
   const { username, homedir, uid } = ownUser();
   const translation = describeScript(script, {
@@ -79,6 +79,11 @@ export async function fromScript(
     },
     warnings: translation.warnings,
   };
+}
+
+/** What runs a script that names nothing itself. PBS has the user's own shell run it. */
+function shellOf({ system, wishes }: BatchScript, { shared }: Destination): string {
+  return wishes.shell?.path ?? (system === 'pbs' && shared ? ownUser().shell : undefined) ?? '/bin/sh';
 }
 
 /** The site that the submit names, else the script's, else one with the queue's name, else the configuration's. */

@@ -62,7 +62,7 @@ export interface ParseRequest {
   readonly method?: number;
 }
 
-function assign(text: string, macros: MacroTable): void {
+function assign(text: string, macros: MacroTable, expander: Expander): void {
   const equals = text.indexOf('=');
   const name = text.slice(0, Math.max(equals, 0)).trim();
   if (!isMacroName(name)) {
@@ -70,7 +70,8 @@ function assign(text: string, macros: MacroTable): void {
       suggestions: ['Write NAME=VALUE; an attribute of your own is MY.NAME=VALUE.'],
     });
   }
-  macros.define(name, text.slice(equals + 1).trim(), { file: '<argument>', line: 0 }, 'argument');
+  const value = expander.expandSelf(text.slice(equals + 1).trim(), name);
+  macros.define(name, value, { file: '<argument>', line: 0 }, 'argument');
 }
 
 function appendedLines(request: ParseRequest): string[] {
@@ -117,7 +118,6 @@ class SubmitParser {
     this.#missing = new Missing(world);
     const machine = { ...DEFAULT_MACHINE, ...request.machine };
     this.#macros = new MacroTable(defaultMacros(machine, now, file));
-    for (const text of request.assignments ?? []) assign(text, this.#macros);
     this.#scope = this.#makerScope(this.#macros, {
       world,
       cwd,
@@ -132,6 +132,7 @@ class SubmitParser {
       warn: (message, line) => this.#warn({ message, ...(line === undefined || line < 1 ? {} : { line }) }),
     });
     const { expander } = this.#scope;
+    for (const text of request.assignments ?? []) assign(text, this.#macros, expander);
     this.#readScope = { macros: this.#macros, expander, world, warnings: this.#warnings, cwd };
     this.#reader = new DescriptionReader(request.text, file ?? '<stdin>', this.#readScope);
   }

@@ -140,10 +140,11 @@ function parseCount(text: string): number {
  * with one queue command"). Throws a QueueError.
  */
 export function parseQueueArgs(expanded: string): QueueArgs {
-  const text = trim(expanded);
+  // A blank after the keyword stays: a list whose macro is empty has no items.
+  const text = trimStart(expanded);
   const keyword = findKeyword(text);
   if (!keyword) {
-    const count = parseCount(text);
+    const count = parseCount(trimEnd(text));
     return {
       count,
       mode: 'none',
@@ -157,7 +158,7 @@ export function parseQueueArgs(expanded: string): QueueArgs {
   }
   const before = trimEnd(text.slice(0, keyword.start));
   const vars = varsAt(before);
-  const { found, list } = takeQualifiers(text.slice(keyword.end), keyword.mode);
+  const { found, list } = takeQualifiers(trimEnd(text.slice(keyword.end)), keyword.mode);
   return {
     count: parseCount(trim(before.slice(0, vars))),
     mode: keyword.mode,

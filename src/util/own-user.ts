@@ -7,6 +7,8 @@ export interface OwnUser {
   readonly homedir: string;
   readonly uid: number;
   readonly gid: number;
+  /** The login shell; absent without an entry in the password file. */
+  readonly shell?: string | null;
 }
 
 /**

@@ -49,6 +49,15 @@ describe('batch scripts in the pool', { timeout: 180_000 }, () => {
     expect(code).toBe(65);
   });
 
+  it('without an interpreter are run by the shell that -S names', async () => {
+    const cluster = await script(
+      'shell.sh',
+      '#$ -S /bin/bash\n#$ -cwd -o shell.out -t 7\nwords=(a b)\necho "${words[1]} $SGE_TASK_ID"\n',
+    );
+    await agent.ok('wait', `${cluster}`);
+    expect(agent.read('shell.out')).toBe('b 7\n');
+  });
+
   it('wait for the jobs that they depend on', async () => {
     const gate = `${agent.dir}/gate`;
     const first = await script(

@@ -187,12 +187,66 @@ describe('a script', () => {
     ['#!/bin/sh\n#SBATCH --nosuch=1', 'on Line 2 of job.sh: Slurm has no option --nosuch'],
     ['#!/bin/sh\n#SBATCH --time=soon', "on Line 2 of job.sh: --time=soon: 'soon' is not a time"],
     ['#!/bin/sh\n#SBATCH --ntasks', 'on Line 2 of job.sh: --ntasks needs a value'],
-    ['#!/bin/sh\n#SBATCH --open-mode=append', 'on Line 2 of job.sh: --open-mode=append: output files are always'],
+    [
+      '#!/bin/sh\n#SBATCH --open-mode=append -o all.log',
+      'on Line 2 of job.sh: --open-mode=append: the job would replace all.log',
+    ],
+    ['#!/bin/sh\n#SBATCH --open-mode=append -a 1-3 -o %A.log', 'the job would replace %A.log'],
+    ['#!/bin/sh\n#SBATCH --export-file=vars', 'is not supported: name the variables with --export'],
+    ['#!/bin/sh\n#$ -S bash', "on Line 2 of job.sh: -S bash: 'bash' is not the whole path of a shell"],
     ['#!/bin/sh\n#SBATCH -d afterwards:1', "The dependency 'afterwards:1' is not understood"],
     ['#!/bin/sh\n#SBATCH --job-name "x', 'on Line 2 of job.sh: a quote is not closed'],
     ['#!/bin/sh\n#PBS -Q 1', 'on Line 2 of job.sh: PBS has no option -Q'],
     ['#!/bin/sh\r\n#PBS -N x\r\n', 'job.sh has DOS line endings'],
   ])('that is wrong is refused: %j', (text, message) => expect(() => translate(text)).toThrow(message));
+
+  it.each([
+    ['--open-mode=append', /^output = slurm-/],
+    ['--open-mode=a -o out.%j.log', /^output = out\.\$\(Cluster\)\.log$/],
+    ['--open-mode=append -a 1-3 -o %A_%a.log', /^output = \$\(Cluster\)_\$\(array_index\)\.log$/],
+    ['--open-mode=append -o all.log --open-mode=truncate', /^output = all\.log$/],
+  ])('that adds to output files may do so where each job has its own: %s', (options, output) =>
+    expect(lines(`#!/bin/sh\n#SBATCH ${options}\n`)).toContainEqual(expect.stringMatching(output)),
+  );
+
+  it.each([
+    ['#SBATCH --array=[1-3]', 'queue 3', '1-3'],
+    ['#SBATCH --array=[1,3,5-6]%2', 'queue array_index in (1 3 5 6)', '1,3,5-6%2'],
+    ['#SBATCH --array=5,1-3,2', 'queue array_index in (1 2 3 5)', '1,2,3,5'],
+    ['#$ -t 7', 'queue 1', '7'],
+    ['#PBS -t 7', 'queue 1', '7'],
+  ])('has the tasks that its system gives it: %s', (line, queue, array) =>
+    expect(lines(`#!/bin/sh\n${line}\n`)).toEqual(expect.arrayContaining([queue, `+GryphusArray = "${array}"`])),
+  );
+
+  it('for Slurm has no more nodes than tasks', () => {
+    const made = lines('#!/bin/sh\n#SBATCH -N 4 -n 2\n');
+    expect(made).toEqual(expect.arrayContaining(['machine_count = 2', 'ranks_per_node = 1']));
+    expect(lines('#!/bin/sh\n#SBATCH -N 2 -n 1\n')).not.toContainEqual(expect.stringMatching('machine_count'));
+  });
+
+  it('for LSF may count nodes', () => {
+    const given = '#!/bin/bash\n#BSUB -P abc -W 10 -nnodes 2 -alloc_flags "smt4 nvme"\n';
+    expect(lines(given)).toEqual(expect.arrayContaining(['machine_count = 2', 'batch_runtime = 600']));
+    expect(translate(given).warnings.map(({ message }) => message)).toContain(
+      '-alloc_flags smt4 nvme has no effect in the pool: it is for a site that runs LSF.',
+    );
+    expect(lines(given, site('lsf'))).toContain("batch_extra_submit_args = -nnodes 2 -alloc_flags 'smt4 nvme'");
+  });
+
+  it.each([
+    ['#!/bin/sh\n#$ -S /bin/bash\n', ["2: -S /bin/bash has no effect: the script's first line names what runs it."]],
+    ['#!/bin/bash -l\n#$ -S /bin/bash\n', []],
+    ['#$ -S /bin/bash\n', []],
+    ['#PBS -S /bin/bash@head,/bin/sh\n', []],
+  ])('has a shell that its first line or its option names: %j', (text, warnings) =>
+    expect(translate(text).warnings.map(({ line, message }) => `${line}: ${message}`)).toEqual(warnings),
+  );
+
+  it('that names nodes of PBS is told once that the pool has other ones', () =>
+    expect(translate('#!/bin/sh\n#PBS -l nodes=a+b\n').warnings).toEqual([
+      { line: 2, message: '-l nodes=a+b has no effect in the pool: it is for a site that runs PBS.' },
+    ]));
 
   it('is overridden by the words of the submit command, whose long options may be shortened', () => {
     const made = lines('#!/bin/sh\n#SBATCH -J a --mem=1G\n', POOL, ['--job-n', 'b', '-n4', '-c', '2']);
@@ -254,11 +308,11 @@ describe('the values', () => {
   it('of times are those of the manuals', () => {
     expect(['5', '5:30', '1:00:00', '2-0', '1-12:30', '1-1:1:1', 'UNLIMITED'].map(slurmSeconds)).toEqual([
       300,
-      330,
+      360,
       3600,
       172_800,
       131_400,
-      90_061,
+      90_120,
       undefined,
     ]);
     expect(['90', '1:30', ':10:', '1:00:00:00'].map(clockSeconds)).toEqual([90, 90, 600, 86_400]);

@@ -50,6 +50,8 @@ describe('assignments', () => {
     expect(column('Args', 'arguments = file\nqueue', { assignments: ['arguments=before'] })).toEqual(['"file"']);
     expect(column('Args', 'arguments = file\nqueue', { appends: ['arguments = after'] })).toEqual(['"after"']);
     expect(column('JobBatchName', 'batch_name = file\nqueue', { batchName: 'my "own"' })).toEqual(['"my \\"own\\""']);
+    // A DAG's VARS JOB="$(JOB)" is given so, after DAGMan's own JOB.
+    expect(column('Args', 'arguments = $(x)\nqueue', { assignments: ['x=1', 'X=$(x)2'] })).toEqual(['"12"']);
     expect(() => submit('queue', { assignments: ['no equals'] })).toThrow(/invalid attribute name/);
   });
 

@@ -42,6 +42,12 @@ describe('queue', () => {
     expect(queued('in in (a b)', '$(Item)')).toEqual(['in', '(a', 'b)']);
   });
 
+  it.each(['x from', 'x in', 'matching'])('queues nothing for an empty list: %s', (words) => {
+    const made = submit(`executable = job.sh\nlist =\nqueue ${words} $(list)`);
+    expect(made.total).toBe(0);
+    expect(refusal(`queue ${words}`).message).toContain('Invalid Queue count expression');
+  });
+
   it.each(['[ :2]', '[1: ]', '[1 :2]', '[a]'])('refuses the slice %s', (slice) => {
     expect(refusal(`queue x in ${slice} (a b c)`).message).toContain('Invalid [::] statement');
   });
