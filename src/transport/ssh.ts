@@ -19,6 +19,7 @@ import { ShellFiles } from './shell-files.ts';
 import { type ConnectContext, connectSsh2 } from './ssh2-connect.ts';
 import { exec, isRefusal, startSftp } from './ssh2-channel.ts';
 import { SftpFiles } from './ssh2-sftp.ts';
+import { readStraight } from './ssh2-sftp-data.ts';
 import { START_MS, startedInTime } from './start-limit.ts';
 import type { SshSettings } from './ssh-settings.ts';
 import { listenBySsh2 } from './ssh2-listen.ts';
@@ -202,6 +203,7 @@ export class Ssh2Transport implements Transport {
     try {
       const sftp = await this.#refusedAgain(connection, () => startSftp(connection.client));
       sftp.on('error', () => undefined);
+      readStraight(sftp);
       sftp.once('close', () => {
         connection.sftp = undefined;
         release();
