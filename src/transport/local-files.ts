@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { Arriving } from '../util/arriving.ts';
 import { blocksOf } from '../util/blocks.ts';
-import { EarlyFlush } from '../util/early-flush.ts';
-import { type FileSide, type FileStat, fileError } from './transfer.ts';
+import { type FileSide, type FileStat, fileError, type WriteOptions } from './transfer.ts';
 
 /** A multiple of SFTP's block size. */
 const CHUNK = 4 * 255 * 1024;
@@ -51,19 +51,23 @@ export class LocalFiles implements FileSide {
     }
   }
 
-  async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
+  async write(
+    path: string,
+    at: number,
+    bytes: AsyncIterable<Buffer>,
+    { total, sum }: WriteOptions,
+  ): Promise<string | undefined> {
     try {
       const file = await open(this.#path(path), at === 0 ? 'w' : 'r+', 0o600);
       try {
         await file.truncate(at);
-        const flush = new EarlyFlush(file);
-        let offset = at;
-        for await (const chunk of bytes) {
-          for (let done = 0; done < chunk.length; ) {
-            done += (await file.write(chunk, done, chunk.length - done, offset + done)).bytesWritten;
-          }
-          offset += chunk.length;
-          flush.wrote(chunk.length);
+        const arriving = new Arriving(file, at, { bytes: total - at, sum });
+        try {
+          for await (const chunk of bytes) await arriving.add(chunk);
+          await arriving.flush();
+          return sum && at === 0 ? await arriving.digest() : undefined;
+        } finally {
+          await arriving.close();
         }
       } finally {
         await file.close();

@@ -25,7 +25,12 @@ interface Inside {
 export function readStraight(sftp: SFTPWrapper): void {
   const session: unknown = sftp;
   if (!isInside(session) || session._pktLenBytes !== 0) return;
-  const theirs = session.push.bind(session);
+  const push = session.push.bind(session);
+  /** It has ended the session because of an answer that cannot be read; what still comes, it would take for another packet. */
+  let faulty = false;
+  const theirs = (some: Buffer): void => {
+    faulty = push(some) === false;
+  };
   const header = Buffer.alloc(HEADER);
   let got = 0;
   /** Bytes of the current packet that are still to come, and whose they are. */
@@ -47,8 +52,8 @@ export function readStraight(sftp: SFTPWrapper): void {
   };
 
   session.push = (data) => {
-    if (data === null) return theirs(data);
-    for (let p = 0; p < data.length; ) {
+    if (data === null) return push(data);
+    for (let p = 0; p < data.length && !faulty; ) {
       if (left === 0) {
         const some = data.copy(header, got, p, p + size() - got);
         p += some;

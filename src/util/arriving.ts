@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
+import { EarlyFlush } from './early-flush.ts';
+import { asError } from '../errors.ts';
+import { startWritingThread, writeWhole } from './writing-thread.ts';
+
+/** So much is written at once; bytes. */
+const BLOCK = 1 << 19;
+/** How many such blocks of memory a file has: one fills while the others are written. */
+const BLOCKS = 4;
+/** From this size on, a file gets a thread of its own, which costs 20 ms of the processor and 8 MB; bytes. */
+const WORTH_A_THREAD = 64 << 20;
+
+/** What is used of an open file. */
+type File = Pick<FileHandle, 'datasync' | 'fd' | 'write'>;
+
+/** Who writes a file, and sums what it writes, in the order in which it gets it. */
+export interface BlockWriter {
+  /** Rejects with the system's error if the bytes cannot be written. */
+  readonly write: (block: Block, bytes: number, at: number) => Promise<void>;
+  /** SHA-256 (hex) of all that was given to be written; `undefined` if it is not known. */
+  readonly digest: () => Promise<string | undefined>;
+  /** Resolves when nothing is being written any more. */
+  readonly close: () => Promise<void>;
+}
+
+/** Memory that a thread can read, too. */
+export interface Block {
+  readonly shared: SharedArrayBuffer;
+  readonly bytes: Uint8Array;
+}
+
+/**
+ * A file that arrives in order. What arrives is copied, so that its memory can be used again at once; while it is written and summed, in a thread
+ * if it is large, the next comes.
+ */
+export class Arriving {
+  readonly #writer: BlockWriter;
+  readonly #flush: EarlyFlush;
+  readonly #size: number;
+  readonly #free: Block[] = [];
+  #made = 0;
+  #filling: { readonly block: Block; filled: number } | undefined;
+  readonly #under = new Set<Promise<void>>();
+  #failure: Error | undefined;
+  #end: number;
+
+  /**
+   * `begin`: where its first byte belongs. `bytes`: how many come, as far as is known. `sum`: whether `digest` is wanted, which needs a file that begins
+   * here.
+   */
+  constructor(file: File, begin: number, { bytes, sum }: { readonly bytes: number; readonly sum: boolean }) {
+    this.#flush = new EarlyFlush(file);
+    this.#size = Math.max(1, Math.min(BLOCK, bytes));
+    const summed = sum && begin === 0;
+    const thread = bytes >= WORTH_A_THREAD ? startWritingThread(file, summed) : undefined;
+    this.#writer = thread ?? new WriterHere(file, summed);
+    this.#end = begin;
+  }
+
+  /** Where the next byte belongs. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Rejects if what came before could not be written. */
+  async add(bytes: Uint8Array): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      if (this.#failure) throw this.#failure;
+      this.#filling ??= { block: await this.#block(), filled: 0 };
+      const { block, filled } = this.#filling;
+      const some = bytes.subarray(done, done + this.#size - filled);
+      block.bytes.set(some, filled);
+      done += some.length;
+      this.#end += some.length;
+      this.#filling.filled += some.length;
+      if (this.#filling.filled === this.#size) this.#send();
+    }
+  }
+
+  /** Resolves when all of it is written. */
+  async flush(): Promise<void> {
+    this.#send();
+    await Promise.all(this.#under);
+    if (this.#failure) throw this.#failure;
+  }
+
+  /** Resolves when nothing is being written any more; only then may the file be closed. */
+  async close(): Promise<void> {
+    await this.#writer.close();
+    await Promise.all(this.#under);
+  }
+
+  /** Of all of it (SHA-256, hex); `undefined` if it was not summed. */
+  digest(): Promise<string | undefined> {
+    return this.#writer.digest();
+  }
+
+  async #block(): Promise<Block> {
+    for (;;) {
+      const free = this.#free.pop();
+      if (free) return free;
+      if (this.#made < BLOCKS) {
+        this.#made += 1;
+        const shared = new SharedArrayBuffer(this.#size);
+        return { shared, bytes: new Uint8Array(shared) };
+      }
+      await Promise.race(this.#under);
+      if (this.#failure) throw this.#failure;
+    }
+  }
+
+  #send(): void {
+    if (!this.#filling) return;
+    const { block, filled } = this.#filling;
+    this.#filling = undefined;
+    const written: Promise<void> = this.#writer.write(block, filled, this.#end - filled).then(
+      () => {
+        this.#under.delete(written);
+        this.#free.push(block);
+        this.#flush.wrote(filled);
+      },
+      (thrown: unknown) => {
+        this.#under.delete(written);
+        this.#failure ??= asError(thrown);
+      },
+    );
+    this.#under.add(written);
+  }
+}
+
+/** Sums in this thread, and writes in Node's threads for files. */
+class WriterHere implements BlockWriter {
+  readonly #file: File;
+  readonly #hash: ReturnType<typeof createHash> | undefined;
+
+  constructor(file: File, summed: boolean) {
+    this.#file = file;
+    this.#hash = summed ? createHash('sha256') : undefined;
+  }
+
+  write({ bytes }: Block, count: number, at: number): Promise<void> {
+    this.#hash?.update(bytes.subarray(0, count));
+    return writeWhole(this.#file, bytes.subarray(0, count), at);
+  }
+
+  digest(): Promise<string | undefined> {
+    return Promise.resolve(this.#hash?.digest('hex'));
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}
