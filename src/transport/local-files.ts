@@ -61,7 +61,7 @@ export class LocalFiles implements FileSide {
       const file = await open(this.#path(path), at === 0 ? 'w' : 'r+', 0o600);
       try {
         await file.truncate(at);
-        const arriving = new Arriving(file, at, { bytes: total - at, sum });
+        const arriving = new Arriving(file, at, { bytes: total - at, sum, kept: true });
         try {
           for await (const chunk of bytes) await arriving.add(chunk);
           await arriving.flush();

@@ -53,7 +53,8 @@ export function readStraight(sftp: SFTPWrapper): void {
 
   session.push = (data) => {
     if (data === null) return push(data);
-    for (let p = 0; p < data.length && !faulty; ) {
+    for (let p = 0; p < data.length; ) {
+      if (faulty) break;
       if (left === 0) {
         const some = data.copy(header, got, p, p + size() - got);
         p += some;
@@ -80,5 +81,10 @@ export function readStraight(sftp: SFTPWrapper): void {
 
 function isInside(session: unknown): session is Inside {
   const { push, _requests, _pktLenBytes } = session as Partial<Record<keyof Inside, unknown>>;
-  return typeof push === 'function' && typeof _requests === 'object' && _requests !== null && typeof _pktLenBytes === 'number';
+  return (
+    typeof push === 'function' &&
+    typeof _requests === 'object' &&
+    _requests !== null &&
+    typeof _pktLenBytes === 'number'
+  );
 }

@@ -36,7 +36,7 @@ export interface Block {
  */
 export class Arriving {
   readonly #writer: BlockWriter;
-  readonly #flush: EarlyFlush;
+  readonly #flush: EarlyFlush | undefined;
   readonly #size: number;
   readonly #free: Block[] = [];
   #made = 0;
@@ -47,10 +47,14 @@ export class Arriving {
 
   /**
    * `begin`: where its first byte belongs. `bytes`: how many come, as far as is known. `sum`: whether `digest` is wanted, which needs a file that begins
-   * here.
+   * here. `kept`: whether it will be flushed to disk at the end.
    */
-  constructor(file: File, begin: number, { bytes, sum }: { readonly bytes: number; readonly sum: boolean }) {
-    this.#flush = new EarlyFlush(file);
+  constructor(
+    file: File,
+    begin: number,
+    { bytes, sum, kept }: { readonly bytes: number; readonly sum: boolean; readonly kept: boolean },
+  ) {
+    this.#flush = kept ? new EarlyFlush(file) : undefined;
     this.#size = Math.max(1, Math.min(BLOCK, bytes));
     const summed = sum && begin === 0;
     const thread = bytes >= WORTH_A_THREAD ? startWritingThread(file, summed) : undefined;
@@ -118,7 +122,7 @@ export class Arriving {
       () => {
         this.#under.delete(written);
         this.#free.push(block);
-        this.#flush.wrote(filled);
+        this.#flush?.wrote(filled);
       },
       (thrown: unknown) => {
         this.#under.delete(written);

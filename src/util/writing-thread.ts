@@ -90,7 +90,7 @@ class WritingThread implements BlockWriter {
     if (this.#lost) return Promise.resolve(LOST);
     const waiting = deferred<Answer>();
     this.#waiting.push(waiting);
-    this.#worker.postMessage(order);
+    this.#worker.postMessage(order, []);
     return waiting.promise;
   }
 }

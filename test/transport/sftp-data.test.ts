@@ -38,7 +38,8 @@ function number(value: number): Buffer {
 }
 
 const data = (id: number, bytes: Buffer) => packet(103, number(id), number(bytes.length), bytes);
-const status = (id: number, code: number) => packet(101, number(id), number(code), number(2), Buffer.from('no'), number(0));
+const status = (id: number, code: number) =>
+  packet(101, number(id), number(code), number(2), Buffer.from('no'), number(0));
 const handle = Buffer.from('h');
 const MEMORY = 2000;
 
@@ -54,7 +55,8 @@ function told(straight: boolean, answers: readonly Buffer[], size: number) {
   sftp.on('error', ({ message }: Error) => said.push(message));
   const all = Buffer.concat(answers);
   // ssh2 itself takes what comes after a fault for anything.
-  for (let at = 0; at < all.length && (straight || !said.some((one) => typeof one === 'string')); at += size) {
+  for (let at = 0; at < all.length; at += size) {
+    if (!straight && said.some((one) => typeof one === 'string')) break;
     // Whoever sent it uses its memory again.
     const piece = Buffer.from(all.subarray(at, at + size));
     sftp.push(piece);

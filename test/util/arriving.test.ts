@@ -38,7 +38,7 @@ describe.each([
   ['in a thread of its own', 64 * MB],
 ])('a file that arrives is written %s', (_, bytes) => {
   it('and summed', async () => {
-    const arriving = new Arriving(file, 0, { bytes, sum: true });
+    const arriving = new Arriving(file, 0, { bytes, sum: true, kept: true });
     await bring(arriving);
     expect([arriving.end, await arriving.digest()]).toEqual([FILE.length, DIGEST]);
     await arriving.close();
@@ -47,7 +47,7 @@ describe.each([
 
   it('from where it stopped, and then not summed', async () => {
     writeFileSync(path, FILE.subarray(0, 5000));
-    const arriving = new Arriving(file, 5000, { bytes, sum: true });
+    const arriving = new Arriving(file, 5000, { bytes, sum: true, kept: true });
     await bring(arriving, 5000);
     expect(await arriving.digest()).toBeUndefined();
     await arriving.close();
@@ -56,7 +56,7 @@ describe.each([
 
   it('or it is told that it cannot be', async () => {
     const closed = await open(path, 'r');
-    const arriving = new Arriving(closed, 0, { bytes, sum: true });
+    const arriving = new Arriving(closed, 0, { bytes, sum: true, kept: true });
     await expect(bring(arriving)).rejects.toMatchObject({ code: 'EBADF' });
     await arriving.close();
     await closed.close();
@@ -70,7 +70,7 @@ it('writes the rest of what was written in part', async () => {
       file.write(bytes, offset, Math.min(length, 70_000), at),
     datasync: () => file.datasync(),
   };
-  const arriving = new Arriving(lazy as unknown as FileHandle, 0, { bytes: FILE.length, sum: true });
+  const arriving = new Arriving(lazy as unknown as FileHandle, 0, { bytes: FILE.length, sum: true, kept: true });
   await bring(arriving);
   await arriving.close();
   expect(readFileSync(path).equals(FILE)).toBe(true);
@@ -94,7 +94,7 @@ describe('a thread that writes', () => {
   it('is one of four at most', async () => {
     const threads = Array.from({ length: 5 }, () => startWritingThread(file, false));
     expect(threads.map((thread) => thread !== undefined)).toEqual([true, true, true, true, false]);
-    await Promise.all(threads.map((thread) => thread?.close()));
+    for (const thread of threads) await thread?.close();
     const again = startWritingThread(file, false);
     expect(again).toBeDefined();
     await again?.close();

@@ -269,7 +269,7 @@ async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes:
   const begin = from > all ? 0 : from;
   let there: string | undefined;
   const file = await open(path, begin > 0 ? 'r+' : 'w', 0o600);
-  const arriving = new Arriving(file, begin, { bytes: all - begin, sum: true });
+  const arriving = new Arriving(file, begin, { bytes: all - begin, sum: true, kept: true });
   try {
     let unchecked = CHECK_BYTES;
     for await (const bytes of coming(resultTransfer, source, begin, all, (digest) => (there = digest))) {

@@ -121,7 +121,7 @@ export class BlobCache {
     let digest: string | undefined;
     const file = await open(part, 'w', 0o600);
     try {
-      const arriving = new Arriving(file, 0, { bytes: blob.bytes, sum: true });
+      const arriving = new Arriving(file, 0, { bytes: blob.bytes, sum: true, kept: false });
       try {
         for await (const bytes of pulled(blob, pull, stream)) await arriving.add(bytes);
         await arriving.flush();
