@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
+import { type Block, type BlockWriter, type WritableFile, WriterHere } from './block-writer.ts';
 import { EarlyFlush } from './early-flush.ts';
 import { asError } from '../errors.ts';
-import { startWritingThread, writeWhole } from './writing-thread.ts';
+import { startWritingThread } from './writing-thread.ts';
 
 /** So much is written at once; bytes. */
 const BLOCK = 1 << 19;
@@ -12,23 +12,7 @@ const BLOCKS = 4;
 const WORTH_A_THREAD = 64 << 20;
 
 /** What is used of an open file. */
-type File = Pick<FileHandle, 'datasync' | 'fd' | 'write'>;
-
-/** Who writes a file, and sums what it writes, in the order in which it gets it. */
-export interface BlockWriter {
-  /** Rejects with the system's error if the bytes cannot be written. */
-  readonly write: (block: Block, bytes: number, at: number) => Promise<void>;
-  /** SHA-256 (hex) of all that was given to be written; `undefined` if it is not known. */
-  readonly digest: () => Promise<string | undefined>;
-  /** Resolves when nothing is being written any more. */
-  readonly close: () => Promise<void>;
-}
-
-/** Memory that a thread can read, too. */
-export interface Block {
-  readonly shared: SharedArrayBuffer;
-  readonly bytes: Uint8Array;
-}
+type File = WritableFile & Pick<FileHandle, 'datasync'>;
 
 /**
  * A file that arrives in order. What arrives is copied, so that its memory can be used again at once; while it is written and summed, in a thread
@@ -130,29 +114,5 @@ export class Arriving {
       },
     );
     this.#under.add(written);
-  }
-}
-
-/** Sums in this thread, and writes in Node's threads for files. */
-class WriterHere implements BlockWriter {
-  readonly #file: File;
-  readonly #hash: ReturnType<typeof createHash> | undefined;
-
-  constructor(file: File, summed: boolean) {
-    this.#file = file;
-    this.#hash = summed ? createHash('sha256') : undefined;
-  }
-
-  write({ bytes }: Block, count: number, at: number): Promise<void> {
-    this.#hash?.update(bytes.subarray(0, count));
-    return writeWhole(this.#file, bytes.subarray(0, count), at);
-  }
-
-  digest(): Promise<string | undefined> {
-    return Promise.resolve(this.#hash?.digest('hex'));
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve();
   }
 }

@@ -1,8 +1,7 @@
 import type * as crypto from 'node:crypto';
 import type * as fs from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { type MessagePort, Worker } from 'node:worker_threads';
-import type { Block, BlockWriter } from './arriving.ts';
+import { type Block, type BlockWriter, type WritableFile, WriterHere } from './block-writer.ts';
 import { type Deferred, deferred } from './deferred.ts';
 
 /** Files of one process that have a thread at once: more would only take memory. */
@@ -24,17 +23,8 @@ interface Answer {
 
 const LOST: Answer = { lost: true };
 
-/** What is used of an open file. */
-type File = Pick<FileHandle, 'fd' | 'write'>;
-
-/** Writes all of the bytes, from `at` on. */
-export async function writeWhole(file: Pick<File, 'write'>, bytes: Uint8Array, at: number): Promise<void> {
-  for (let done = 0; done < bytes.length; )
-    done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-}
-
 /** A thread that writes to an open file and sums what it writes; `undefined` if there are enough, or none can be started. */
-export function startWritingThread(file: File, summed: boolean): BlockWriter | undefined {
+export function startWritingThread(file: WritableFile, summed: boolean): BlockWriter | undefined {
   if (running >= MOST) return undefined;
   try {
     return new WritingThread(file, summed);
@@ -44,15 +34,17 @@ export function startWritingThread(file: File, summed: boolean): BlockWriter | u
 }
 
 class WritingThread implements BlockWriter {
-  readonly #file: File;
+  /** Writes what the thread did not, if it was lost. */
+  readonly #here: WriterHere;
   readonly #worker: Worker;
   readonly #exited: Promise<void>;
   /** Orders without an answer. */
   readonly #waiting: Deferred<Answer>[] = [];
   #lost = false;
+  #failure: Error | undefined;
 
-  constructor(file: File, summed: boolean) {
-    this.#file = file;
+  constructor(file: WritableFile, summed: boolean) {
+    this.#here = new WriterHere(file, false);
     const words = `${file.fd}, ${summed}`;
     const source = `(${work.toString()})(require('node:worker_threads').parentPort, require('node:fs'), require('node:crypto'), ${words})`;
     this.#worker = new Worker(source, { eval: true, execArgv: [], resourceLimits: { maxYoungGenerationSizeMb: 1 } });
@@ -69,11 +61,12 @@ class WritingThread implements BlockWriter {
     });
   }
 
-  async write({ shared }: Block, bytes: number, at: number): Promise<void> {
-    const { failed, lost } = await this.#ask({ block: { shared, bytes, at } });
-    if (failed) throw Object.assign(new Error(failed.message), { code: failed.code });
+  async write(block: Block, bytes: number, at: number): Promise<void> {
+    const { failed, lost } = await this.#ask({ block: { shared: block.shared, bytes, at } });
+    if (failed) this.#failure ??= Object.assign(new Error(failed.message), { code: failed.code });
+    if (this.#failure) throw this.#failure;
     // There was no memory for a thread, for example.
-    if (lost) await writeWhole(this.#file, new Uint8Array(shared, 0, bytes), at);
+    if (lost) await this.#here.write(block, bytes, at);
   }
 
   async digest(): Promise<string | undefined> {
@@ -104,15 +97,18 @@ function work(
   summed: boolean,
 ): void {
   const hash = summed ? createHash('sha256') : undefined;
+  let failed: Answer['failed'];
   const answer = ({ block }: Order): Answer => {
     if (!block) return { digest: hash?.digest('hex') };
+    if (failed) return { failed };
     const { shared, bytes, at } = block;
     const some = new Uint8Array(shared, 0, bytes);
     try {
       for (let done = 0; done < bytes; ) done += writeSync(fd, some, done, bytes - done, at + done);
     } catch (thrown) {
       const { message, code } = thrown as NodeJS.ErrnoException;
-      return { failed: { message, code } };
+      failed = { message, code };
+      return { failed };
     }
     hash?.update(some);
     return {};

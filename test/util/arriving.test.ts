@@ -76,6 +76,24 @@ it('writes the rest of what was written in part', async () => {
   expect(readFileSync(path).equals(FILE)).toBe(true);
 });
 
+it('writes nothing behind what could not be written', async () => {
+  const failed = { at: new Array<number>() };
+  const lazy = {
+    fd: file.fd,
+    write: async (_: Uint8Array, __: number, length: number, at: number) => {
+      failed.at.push(at);
+      await new Promise(setImmediate);
+      if (at > 0) throw new Error('full');
+      return { bytesWritten: length };
+    },
+    datasync: () => file.datasync(),
+  };
+  const arriving = new Arriving(lazy as unknown as FileHandle, 0, { bytes: FILE.length, sum: true, kept: true });
+  await expect(bring(arriving)).rejects.toThrow('full');
+  await arriving.close();
+  expect(failed.at).toEqual([0, 1 << 19]);
+});
+
 describe('a thread that writes', () => {
   it('is replaced by this one if it is lost, and has no digest then', async () => {
     const thread = startWritingThread(file, true);
