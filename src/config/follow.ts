@@ -12,6 +12,8 @@ export interface FollowedSettings {
   readonly follow: (listener: {
     readonly changed?: (now: Settings) => void;
     readonly wrong: (message: string) => void;
+    /** How often it looks, seconds; default: 1. */
+    readonly every?: number;
   }) => void;
   readonly close: () => void;
 }
@@ -46,7 +48,7 @@ export async function followSettings(paths: Paths): Promise<FollowedSettings> {
   return {
     settings: live,
     follow: (listener) => {
-      end ??= eachSecond(() => look(listener));
+      end ??= eachSecond(() => look(listener), { every: listener.every ?? 1 });
     },
     close: () => end?.(),
   };
@@ -72,6 +74,14 @@ export class SiteBook {
   constructor(paths: Paths, wrong: (message: string) => void = () => undefined) {
     this.#paths = paths;
     this.#wrong = wrong;
+  }
+
+  /** One of the sites, with the pool and the site of the scheduler universe; only its own file is looked at. */
+  async site(name: string): Promise<SiteRecord | undefined> {
+    const isFile = existsSync(siteFile(this.#paths, name));
+    if (!isFile) this.#pages.delete(name);
+    const record = isFile ? (await this.#page(name)).record : undefined;
+    return record ?? withBuiltIn(new Sites([[LOCAL_SITE.name, LOCAL_SITE]])).get(name);
   }
 
   /** The user's sites, `local` first, then alphabetically; only changed files are read again. */

@@ -49,6 +49,8 @@ export class PilotTracker {
   readonly #batches: Batches;
   readonly #tokens: Tokens;
   readonly #centralManager: CentralManagerClient;
+  /** Whether there were any at the last `tend`. */
+  hasPilots = false;
 
   constructor(world: OrderWorld) {
     const places = poolPlaces(world.paths);
@@ -79,7 +81,9 @@ export class PilotTracker {
   async tend(): Promise<ReadonlyMap<string, readonly Failure[]>> {
     const failures = new Map<string, Failure[]>();
     const now = this.#world.now();
-    for (const batch of this.#batches.all()) {
+    const batches = this.#batches.all();
+    this.hasPilots = batches.length > 0;
+    for (const batch of batches) {
       const cluster = batch.cluster ?? (await this.#found(batch));
       if (cluster === undefined) {
         if (now - batch.made > SUBMIT_WITHIN) this.#drop(batch);

@@ -1,5 +1,13 @@
 import type { CandidatePlace, Place, Queue } from '../queue/api.ts';
-import { HAS_PLACE, hasPlace, IS_THERE, isThere, type WorkLoop, workLoopsWanted } from '../job/work-loops.ts';
+import {
+  HAS_PLACE,
+  hasPlace,
+  IS_THERE,
+  isThere,
+  type WorkLoop,
+  workLoopOf,
+  workLoopsWanted,
+} from '../job/work-loops.ts';
 
 /** The latest count of one manager's jobs and candidates, by site and state. */
 export class Census {
@@ -7,6 +15,7 @@ export class Census {
   readonly #manager: string;
   #places: readonly Place[] = [];
   #candidates: readonly CandidatePlace[] = [];
+  #watched = 0;
   /** Number of counts begun, and the number of the one whose result is stored. */
   #begun = 0;
   #counted = 0;
@@ -28,7 +37,13 @@ export class Census {
     if (count < this.#counted) return;
     this.#places = totals.places.filter((place) => place.manager === this.#manager);
     this.#candidates = candidates.filter((place) => place.manager === this.#manager);
+    this.#watched = watchedIn(totals.places);
     this.#counted = count;
+  }
+
+  /** At how many sites jobs of all managers are watched, for each manager. */
+  get watched(): number {
+    return this.#watched;
   }
 
   /** Jobs or candidates were moved. */
@@ -76,6 +91,11 @@ export class Census {
     if (this.#counted < Math.max(this.#valid, began + 1)) await this.count();
     return isWanted();
   }
+}
+
+function watchedIn(places: readonly Place[]): number {
+  const busy = places.filter(({ site, state, jobs }) => jobs > 0 && site !== '' && workLoopOf(state) === 'watch');
+  return new Set(busy.map(({ manager, site }) => `${manager}\n${site}`)).size;
 }
 
 function sum(jobs: readonly Place[], candidates: readonly CandidatePlace[]): number {

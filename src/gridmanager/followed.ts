@@ -101,6 +101,11 @@ export class Followed {
     return space;
   }
 
+  /** Whether output of a running job is to grow where it goes. */
+  get streams(): boolean {
+    return this.#growing.size > 0 || this.#files.size > 0;
+  }
+
   get size(): number {
     return this.#lengths.size;
   }

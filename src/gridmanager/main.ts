@@ -27,11 +27,13 @@ import type { Sending } from '../site/contract.ts';
 import { guardedMarks } from './older-copy.ts';
 import { openSite, siteCares } from '../open-site/open-site.ts';
 import { SiteTokens } from './site-tokens.ts';
-import { keepWays, LOOK_MS } from './site-workers.ts';
+import { keepWays, TOKENS_MS } from './site-workers.ts';
 import { urlAccess } from './url-access.ts';
 
 /** How long a manager without work stays, in case more comes; milliseconds. */
 const LINGER_MS = 20_000;
+/** How often it looks at its surroundings while it hears nothing, seconds. There may be many such processes. */
+const LOOK_SECONDS = 5;
 
 /** The GridManager process. Its one argument is the identity that it serves. */
 async function main(identity: string): Promise<void> {
@@ -49,6 +51,7 @@ async function main(identity: string): Promise<void> {
       log.level = now['log.level'];
     },
     wrong: (message) => log.warn(message),
+    every: LOOK_SECONDS,
   });
   const sites = new SiteBook(paths, (message) => log.warn(message));
   const told = new AbortController();
@@ -65,7 +68,7 @@ async function main(identity: string): Promise<void> {
   const directReads = new DirectReads(directReadsPath(paths, identity));
   const workers = {
     paths,
-    tokens: new SiteTokens(new Tokens(poolPlaces(paths).dir), LOOK_MS / 2),
+    tokens: new SiteTokens(new Tokens(poolPlaces(paths).dir), TOKENS_MS),
     takeDirect: (raw: Duplex) => directReads.take(raw),
     queue,
     port: address === undefined ? undefined : parseAddress(address, 'glidein.address'),
@@ -91,6 +94,7 @@ async function main(identity: string): Promise<void> {
     queue,
     spoolDir: paths.spoolDir,
     loadSites: () => sites.allSites(),
+    loadSite: (name) => sites.site(name),
     problem: (name) => sites.problem(name),
     openSite: async (record) =>
       record.batch === 'pool'
@@ -128,6 +132,7 @@ async function main(identity: string): Promise<void> {
     })),
     urls: urlAccess(paths, settings),
     streamEveryMs: () => settings['urls.stream_interval'] * 1000,
+    hungAfterMs: () => settings['gridmanager.hung_after'] * 1000,
     lingerMs: LINGER_MS,
     log: (message, facts) => log.info(facts ?? {}, message),
     onFault,

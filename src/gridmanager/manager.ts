@@ -1,10 +1,11 @@
 import { asError, GryphusError } from '../errors.ts';
 import type { SiteRecord } from '../config/sites.ts';
 import type { Lease, Queue } from '../queue/api.ts';
-import { BROKER, CAPACITY_WANTED, type ConnectionView, FOLLOWED, SITE_BACKOFF, SITE_STATUS } from '../queue/tables.ts';
+import { BROKER, CAPACITY_WANTED, type ConnectionView, SITE_BACKOFF, SITE_STATUS } from '../queue/tables.ts';
 import type { Site } from '../site/contract.ts';
 import { BlobIndex } from '../staging/blobs.ts';
 import { AttemptSpool } from '../staging/streams.ts';
+import { eachSecond, lookNow } from '../util/each-second.ts';
 import { deferred } from '../util/deferred.ts';
 import { Gathered } from '../util/gathered.ts';
 import { Pauses } from '../util/pauses.ts';
@@ -13,11 +14,13 @@ import { Census } from './census.ts';
 import type { CredentialGate } from './credential-gate.ts';
 import type { SiteContext } from './context.ts';
 import { asFault, endsProcess, isFault, Troubles } from '../job/faults.ts';
+import { Followers } from './followers.ts';
 import { isFromOutside, MAY_CONCERN } from './from-outside.ts';
 import { type WorkLoop, WORK_LOOPS } from '../job/work-loops.ts';
 import { SiteBackoff } from './backoff.ts';
 import { OpenSites, type SiteShare } from './open-sites.ts';
 import type { RetryLimits } from './pacing.ts';
+import { beatInTime } from './beat.ts';
 import { Rounds } from './rounds.ts';
 import { SiteAgent, type SiteAgentOptions } from './site-agent.ts';
 import { staying } from '../queue/stay.ts';
@@ -28,9 +31,10 @@ export interface ManagerOptions {
   readonly identity: string;
   readonly queue: Queue;
   readonly spoolDir: string;
-  /** The sites as configured now; called again if a job names an unknown site. */
+  /** The sites as configured now, and one of them; called again if a job names an unknown site. */
   readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
-  /** Why the file of a site that `loadSites` does not return could not be read. */
+  readonly loadSite: (name: string) => Promise<SiteRecord | undefined>;
+  /** Why the file of a site that they do not return could not be read. */
   readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
   /** How long to leave alone a site that did not answer, by the current settings. */
@@ -45,6 +49,8 @@ export interface ManagerOptions {
   readonly urls: UrlAccess;
   /** How often the growing output of a running job is stored at its URL, milliseconds, by the current settings. */
   readonly streamEveryMs: () => number;
+  /** A GridManager whose lease is not renewed for so long is replaced, milliseconds, by the current settings. */
+  readonly hungAfterMs: () => number;
   /** This manager ends after so long without work. Milliseconds. */
   readonly lingerMs: number;
   readonly log: (message: string, facts?: object) => void;
@@ -54,17 +60,14 @@ export interface ManagerOptions {
   readonly random?: () => number;
 }
 
-const LEASE_MS = 15_000;
-const RENEW_MS = 5_000;
+const LEASE_MS = 25_000;
 /** Wait before a site that could not be opened is tried again, milliseconds. */
 const UNOPENED_MS = 15_000;
 /** Events within this time are handled together, milliseconds. */
 const GATHER_MS = 15;
-/** Whether users follow jobs' output is looked up at most this often, milliseconds. */
-const FOLLOWED_MS = 250;
-const NOBODY = Promise.resolve([]);
-/** A lost wake-up delays work by at most this time, milliseconds. */
-const LOOK_AROUND_MS = 30_000;
+/** A lost wake-up delays work by at most this time; and how often it looks whether it has been without work for long enough. */
+const LOOK_AROUND_SECONDS = 30;
+const IDLE_SECONDS = 5;
 
 /**
  * One user's jobs on all their sites. All state is in the queue: at its start, and whenever an event reports an action
@@ -84,7 +87,7 @@ export class GridManager {
   readonly #troubles: Troubles;
   #lease: Lease | undefined;
   readonly #census: Census;
-  #followed: { readonly at: number; readonly signs: ReturnType<typeof FOLLOWED.list> } = { at: 0, signs: NOBODY };
+  readonly #followers: Followers;
   #busyAt: number;
   /** May be told before it runs. */
   readonly #ended = deferred<Error | undefined>();
@@ -94,17 +97,19 @@ export class GridManager {
     this.#spool = new AttemptSpool(options.spoolDir);
     this.#urls = openUrls(options, this.#spool, () => this.#now());
     this.#sites = new OpenSites({
-      loadSites: options.loadSites,
+      loadSite: options.loadSite,
       problem: options.problem,
       openSite: options.openSite,
       backoffOf: (name) => this.#backoff(name),
       agentFor: (record, site, share) => this.#agentFor(record, site, share),
       now: () => this.#now(),
     });
+    this.#followers = new Followers(options.queue, () => this.#now());
     this.#census = new Census(options.queue, options.identity);
     this.#rounds = new Rounds({
       work: options.queue.work(`gm-${options.identity}`),
       round: (site, workLoop) => this.#guarded(site, workLoop),
+      watched: () => this.#census.watched,
     });
     this.#troubles = new Troubles(
       (where, error, waitMs) => this.#tellFault(where, error, waitMs),
@@ -115,20 +120,20 @@ export class GridManager {
 
   /** Resolves when there is no work left; rejects if it must end for another reason, such as 'stale-epoch'. */
   async run(): Promise<void> {
-    const { queue, identity } = this.#options;
+    const { queue, identity, lingerMs } = this.#options;
     this.#lease = await queue.acquireLease(`gm:${identity}`, LEASE_MS, { holder: String(process.pid), force: true });
     if (!this.#lease) throw new GryphusError('already-running', `A GridManager for ${identity} is already running.`);
     this.#begun.resolve(undefined);
-    const timers = [
-      setInterval(() => void this.#guard('renewing the lease', this.#renew()), RENEW_MS),
-      setInterval(() => void this.#guard('looking for work', this.#lookAround()), LOOK_AROUND_MS),
-      setInterval(() => this.#endWhenIdle(), Math.min(1000, this.#options.lingerMs)),
+    const stops = [
+      beatInTime(() => void this.#guard('renewing the lease', this.#renew()), this.#options.hungAfterMs),
+      eachSecond(() => void this.#guard('looking for work', this.#lookAround()), { every: LOOK_AROUND_SECONDS }),
+      eachSecond(() => this.#endWhenIdle(), { every: Math.min(IDLE_SECONDS, Math.ceil(lingerMs / 1000)) }),
     ];
     await this.#rounds.open();
     const events = this.#follow();
     await this.#guard('looking for work', this.#lookAround());
     const reason = await this.#ended.promise;
-    for (const timer of timers) clearInterval(timer);
+    for (const stop of stops) stop();
     this.#stop.abort();
     await this.#close();
     await events;
@@ -216,7 +221,7 @@ export class GridManager {
         moved: () => this.#census.outdate(),
         wake: (workLoop) => void this.#guard(`waking site ${name}`, this.#wake(name, workLoop)),
         quietMs: () => this.#rounds.quietMs,
-        isFollowed: () => this.#isFollowed(),
+        isFollowed: () => this.#followers.are(),
       },
       {
         secrets: this.#options.secrets,
@@ -275,13 +280,6 @@ export class GridManager {
     });
   }
 
-  /** One look for all sites. */
-  async #isFollowed(): Promise<boolean> {
-    if (Math.abs(this.#now() - this.#followed.at) >= FOLLOWED_MS)
-      this.#followed = { at: this.#now(), signs: FOLLOWED.list(this.#options.queue.kv) };
-    return (await this.#followed.signs).some(({ value }) => value > this.#now());
-  }
-
   #wake(site: string, workLoop: WorkLoop): Promise<void> {
     return this.#rounds.wake(site, workLoop);
   }
@@ -302,7 +300,11 @@ export class GridManager {
   }
 
   async #followOnce(): Promise<void> {
-    const lookAround = new Gathered(() => void this.#guard('looking for work', this.#lookAround()), GATHER_MS);
+    const lookAround = new Gathered(() => {
+      void this.#guard('looking for work', this.#lookAround());
+      // A pilot comes with its token.
+      lookNow();
+    }, GATHER_MS);
     try {
       const wish = { signal: this.#stop.signal, only: MAY_CONCERN };
       for await (const { event } of this.#options.queue.subscribe(wish)) {

@@ -10,9 +10,9 @@ import type { SiteContext } from './context.ts';
 export type SiteShare = Pick<SiteContext, 'proxies' | 'underway' | 'coming' | 'backoff'>;
 
 export interface OpenSitesOptions {
-  /** The sites as configured now. */
-  readonly loadSites: () => Promise<ReadonlyMap<string, SiteRecord>>;
-  /** Why the file of a site that `loadSites` does not return could not be read. */
+  /** A site as configured now. */
+  readonly loadSite: (name: string) => Promise<SiteRecord | undefined>;
+  /** Why the file of a site that `loadSite` does not return could not be read. */
   readonly problem: (name: string) => GryphusError | undefined;
   readonly openSite: (record: SiteRecord) => Promise<Site>;
   /** What is known about how many jobs the site accepts. */
@@ -31,15 +31,14 @@ interface OpenSite {
   replaced: boolean;
 }
 
-/** How often the configuration is checked, milliseconds, and so much less often for each open site. */
+/** How often the file of a site in use is looked at, milliseconds. */
 const LOOK_MS = 1000;
-const LOOK_MS_EACH = 10;
 
 /** The sites that a GridManager has open, following changes of their files. */
 export class OpenSites {
   readonly #options: OpenSitesOptions;
   readonly #sites = new Map<string, Promise<OpenSite>>();
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  readonly #lookedAt = new Map<string, number>();
 
   constructor(options: OpenSitesOptions) {
     this.#options = options;
@@ -54,7 +53,7 @@ export class OpenSites {
     name: string,
     work: (open: { readonly agent: SiteAgent; readonly site: Site }) => Promise<T>,
   ): Promise<T> {
-    await this.#followFiles();
+    await this.#followFile(name);
     const open = await this.#of(name);
     open.users += 1;
     try {
@@ -81,7 +80,7 @@ export class OpenSites {
   }
 
   async #open(name: string): Promise<OpenSite> {
-    const record = (await this.#options.loadSites()).get(name);
+    const record = await this.#options.loadSite(name);
     if (!record) {
       throw this.#options.problem(name) ?? new GryphusError('site-unknown', `There is no site '${name}'.`);
     }
@@ -95,27 +94,24 @@ export class OpenSites {
   }
 
   /** Rounds in progress finish with the old configuration; the next ones use the new. */
-  async #followFiles(): Promise<void> {
-    const every = LOOK_MS + LOOK_MS_EACH * this.#sites.size;
-    if (Math.abs(this.#options.now() - this.#lookedAt) < every || this.#sites.size === 0) return;
-    this.#lookedAt = this.#options.now();
-    const records = await this.#options.loadSites();
-    for (const [name, opening] of this.#sites) {
-      const open = await opening.catch(() => undefined);
-      const fresh = records.get(name);
-      // A site that is no longer configured is kept for the jobs that are there.
-      if (!open || !fresh || this.#sites.get(name) !== opening) continue;
-      // As long as its file has not changed.
-      if (fresh === open.record) continue;
-      if (JSON.stringify(fresh) === JSON.stringify(open.record)) continue;
-      if (connectionOf(fresh) === connectionOf(open.record)) {
-        this.#sites.set(name, Promise.resolve(this.#opened(fresh, open.site, open.share)));
-        continue;
-      }
-      this.#sites.delete(name);
-      open.replaced = true;
-      if (open.users === 0) await open.site.close().catch(() => undefined);
+  async #followFile(name: string): Promise<void> {
+    const opening = this.#sites.get(name);
+    const now = this.#options.now();
+    if (!opening || Math.abs(now - (this.#lookedAt.get(name) ?? Number.NEGATIVE_INFINITY)) < LOOK_MS) return;
+    this.#lookedAt.set(name, now);
+    const fresh = await this.#options.loadSite(name);
+    const open = await opening.catch(() => undefined);
+    // A site that is no longer configured is kept for the jobs that are there.
+    if (!open || !fresh || this.#sites.get(name) !== opening) return;
+    // As long as its file has not changed.
+    if (fresh === open.record || JSON.stringify(fresh) === JSON.stringify(open.record)) return;
+    if (connectionOf(fresh) === connectionOf(open.record)) {
+      this.#sites.set(name, Promise.resolve(this.#opened(fresh, open.site, open.share)));
+      return;
     }
+    this.#sites.delete(name);
+    open.replaced = true;
+    if (open.users === 0) await open.site.close().catch(() => undefined);
   }
 }
 

@@ -6,7 +6,7 @@ import { WatchRounds } from './watch-rounds.ts';
 /** How many rounds run at once, and how many sites are met at once to watch their jobs. */
 const AT_ONCE = 64;
 
-/** Sites that have nothing to report are polled no more often than so many milliseconds apart, all together. */
+/** Sites of an agent that have nothing to report are polled no more often than so many milliseconds apart, all together. */
 const APART_MS = 250;
 
 /** The work loops whose rounds BullMQ delivers; those that watch stand at their sites. */
@@ -17,6 +17,8 @@ export interface RoundsOptions {
   readonly work: Work;
   /** One round; returns after how many milliseconds it wants the next, or nothing. Must not reject. */
   readonly round: (site: string, workLoop: WorkLoop) => Promise<number | undefined>;
+  /** At how many sites all GridManagers of the agent watch jobs, as far as is known. */
+  readonly watched: () => number;
 }
 
 /** Runs the rounds of all work loops of all sites: one at a time of each. */
@@ -50,7 +52,7 @@ export class Rounds {
 
   /** How often each site that has nothing to report may be polled, milliseconds. */
   get quietMs(): number {
-    return APART_MS * this.#watching.size;
+    return APART_MS * Math.max(this.#watching.size, this.#options.watched());
   }
 
   /** Starts no more rounds, and waits for those that are running, except for those that watch. */

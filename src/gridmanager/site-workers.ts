@@ -23,8 +23,11 @@ export interface SiteWorkersOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** How often all sites check for tokens of workers there, milliseconds. */
-export const LOOK_MS = 1000;
+/** How often a site with tokens of workers looks after its connections, and any site checks for tokens; seconds. */
+const LOOK_SECONDS = 1;
+const CHECK_SECONDS = 5;
+/** A look at the tokens is good for so long, milliseconds. */
+export const TOKENS_MS = 500;
 /** Errors are logged at most once per this time, milliseconds. */
 const TELL_MS = 60_000;
 
@@ -43,6 +46,9 @@ export function keepWays(
   let ways: SiteWays | undefined;
   let reportedAt = 0;
   let busy = false;
+  let closed = false;
+  let watched = 0;
+  let end = (): void => undefined;
 
   const look = async (): Promise<void> => {
     const workers = tokens.at(record.name);
@@ -65,7 +71,7 @@ export function keepWays(
     await ways.keep(workers);
     if (workers.size === 0) ways = undefined;
   };
-  const end = eachSecond(() => {
+  const tick = (): void => {
     if (busy) return;
     busy = true;
     look()
@@ -76,9 +82,19 @@ export function keepWays(
       })
       .finally(() => {
         busy = false;
+        if (!closed) watch(ways === undefined ? CHECK_SECONDS : LOOK_SECONDS);
       });
-  });
+  };
+  const watch = (every: number): void => {
+    if (every === watched) return;
+    watched = every;
+    end();
+    end = eachSecond(tick, { every, withNews: true });
+  };
+  // A site may be opened for the workers that it is to get.
+  watch(LOOK_SECONDS);
   return () => {
+    closed = true;
     end();
     ways?.close();
   };

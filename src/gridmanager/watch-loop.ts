@@ -89,7 +89,9 @@ const EARLY_MS = 50;
 async function patience(ctx: SiteContext, state: WatchState): Promise<number> {
   if (state.followed.isHungry) return 0;
   if (state.followed.size === 0) return state.pollMs;
-  return (await ctx.isFollowed()) ? FOLLOWED_MS : Math.min(state.pollMs, STREAMING_MS);
+  if (await ctx.isFollowed()) return FOLLOWED_MS;
+  // With many sites, what nobody looks at yet need not come home sooner than a change.
+  return Math.min(state.pollMs, state.followed.streams ? STREAMING_MS : Math.max(STREAMING_MS, ctx.quietMs()));
 }
 
 async function jobsAtSite(ctx: SiteContext): Promise<ReadonlyMap<AttemptKey, JobRecord>> {

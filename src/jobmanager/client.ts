@@ -32,7 +32,7 @@ import { markOf, pastOf, readFacts } from './hello.ts';
 import { readRecalled } from './recalled.ts';
 import { ResultTransfer } from './result-transfer.ts';
 import { leave } from './start-permit.ts';
-import { Looker, paceOf } from './look.ts';
+import { EARLY_MS, Looker, paceOf } from './look.ts';
 import { Packs } from './packs.ts';
 import { prepare } from './prepare.ts';
 import { carryLarge } from './send-blobs.ts';
@@ -201,19 +201,27 @@ class ShellSite implements AuditableSite {
 
   async poll(request: PollRequest): Promise<PollAnswer> {
     const { session, view, now } = this.#site;
-    const until = now() + (request.waitMs ?? 0);
+    const { follow, waitMs = 0, restMs = 0 } = request;
+    this.#looker.restMs = restMs;
+    const until = this.#looker.onTick(now() + waitMs);
     const seen = this.#seen(request.cursor);
     if (seen === undefined && request.promised !== undefined) view.promise(request.promised);
-    this.#looker.restMs = request.restMs ?? 0;
     crashPoint('jm.before-poll');
     await this.#sweep();
     const rest = Math.min(this.#restUntil, until) - now();
     if (rest > 0) await delay(rest);
-    for (;;) {
-      const news = session.newsCount;
+    // Whoever asks more often than that wants an answer of the site each time.
+    const isPatient = waitMs >= GROWN_MS && follow.length === 0;
+    const goodFor = isPatient ? Number.POSITIVE_INFINITY : Math.min(waitMs, Math.max(GROWN_MS, restMs));
+    const isIdle = () => seen === view.change && this.#looker.isIdle(follow, goodFor);
+    for (let waits = isIdle(); ; waits = true) {
+      if (waits) await session.news(this.#looker.news, this.#looker.patience(until, goodFor));
+      if (isIdle() && now() >= until - EARLY_MS) {
+        return { cursor: `${this.#origin}.${view.change}`, complete: false, reports: [], chunks: [] };
+      }
       const { queueError, ...streamed } = await this.#looker.look({
-        queue: seen === undefined || this.#looker.due <= 0,
-        follow: request.follow,
+        queue: seen === undefined || this.#looker.isDue,
+        follow,
       });
       // A vanished attempt has no report, so only a complete list can show that it is gone.
       const complete = seen === undefined || view.vanished > this.#vanished;
@@ -230,8 +238,6 @@ class ShellSite implements AuditableSite {
         this.#restUntil = now() + (reports.length < BUSY_REPORTS ? 0 : BUSY_MS);
         return { cursor: `${this.#origin}.${view.change}`, complete, reports, ...streamed };
       }
-      const following = request.follow.length > 0 ? GROWN_MS : Number.POSITIVE_INFINITY;
-      await session.news(news, Math.min(until - now(), Math.max(this.#looker.due, 50), following));
     }
   }
 

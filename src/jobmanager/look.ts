@@ -17,6 +17,19 @@ const QUICK = 3;
 /** The interval grows by this factor each time a quiet queue is queried. */
 const SLOWER = 1.5;
 
+/** A timer may end so much before its time by a finer clock, milliseconds. */
+export const EARLY_MS = 2;
+/**
+ * Sites that rest at least so long are looked at together with others of this process, at the ticks of a common clock: a process that
+ * wakes for one look spends most of its time on waking. Milliseconds.
+ */
+const LONG_REST_MS = 20_000;
+const TICK_MS = 5000;
+/** What is fewer ticks ahead is not moved to one. */
+const FAR = 4;
+/** The shortest wait between two looks, milliseconds. */
+const LEAST_MS = 50;
+
 /** Intervals in milliseconds. */
 export interface LookPace {
   /** Between two looks at the queue while something is in doubt or has just changed. */
@@ -57,7 +70,14 @@ export class Looker {
   #acks: string[] = [];
   #generation = 0;
   #listed = false;
+  /** When the queue, and when the site was looked at. */
   #lookedAt = Number.NEGATIVE_INFINITY;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  /** How much news the site had announced before the last look. */
+  news = 0;
+  #answered = false;
+  /** The streams and files that it was asked for. */
+  #followed = '';
   #troubled = false;
   readonly #asked = new Set<string>();
 
@@ -79,8 +99,47 @@ export class Looker {
 
   /** Milliseconds until the next query of the queue. */
   get due(): number {
+    return this.#lookedAt + this.#interval - this.#site.now();
+  }
+
+  get #interval(): number {
     const soon = this.#troubled || this.#site.view.inDoubt;
-    return this.#lookedAt + (soon ? this.#pace.soonest : this.#every) - this.#site.now();
+    return soon ? this.#pace.soonest : this.#every;
+  }
+
+  /** Whether the next look should query the queue: at the last tick before the time, if it is queried seldom. */
+  get isDue(): boolean {
+    const isSeldom = this.#sharesTicks && this.#interval >= FAR * TICK_MS;
+    return this.due <= (isSeldom ? TICK_MS : EARLY_MS);
+  }
+
+  get #sharesTicks(): boolean {
+    return this.restMs >= LONG_REST_MS;
+  }
+
+  /** The last common tick before a time of the site's clock, or that time if the site is looked at more often. */
+  onTick(at: number): number {
+    const isFar = at - this.#site.now() >= FAR * TICK_MS;
+    return this.#sharesTicks && isFar ? Math.floor(at / TICK_MS) * TICK_MS : at;
+  }
+
+  /**
+   * Whether a look would bring what the last one brought, which is good for so many milliseconds: the site has announced nothing since,
+   * is told and asked nothing else, and its queue is not due.
+   */
+  isIdle(follow: readonly Follow[], goodFor: number): boolean {
+    const { session, asking, now } = this.#site;
+    // Only a look tells that the site answers again.
+    if (!this.#answered || !session.isRunning) return false;
+    if (this.#acks.length > 0 || this.isDue || now() >= this.#askedAt + goodFor - EARLY_MS) return false;
+    if (!this.#listed || this.#generation !== session.generation || this.news !== session.newsCount) return false;
+    return asking.words().length === 0 && followWords(follow) === this.#followed;
+  }
+
+  /** How long to wait for news before the next look, milliseconds: to `until` at most. */
+  patience(until: number, goodFor: number): number {
+    const next = Math.min(this.onTick(this.#site.now() + this.due), this.#askedAt + goodFor);
+    return Math.min(until - this.#site.now(), Math.max(next - this.#site.now(), LEAST_MS));
   }
 
   /** One exchange, and the actions that follow from it: fencing, accounting, removing stale copies from the queue. */
@@ -91,13 +150,16 @@ export class Looker {
     const queue = options.queue || list;
     const acks = this.#acks;
     const followed = options.follow ?? [];
-    const follow = followed.map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
+    this.#followed = followWords(followed);
     const generation = session.generation;
     const before = view.change;
-    const about = [...asking.words(), ...follow, ...watchWords(followed)];
+    const about = [...asking.words(), ...(this.#followed === '' ? [] : [this.#followed])];
     const body = words([...acks.map((name) => `ack:${name}`), ...about]);
     const asked = Date.now() / 1000;
-    const chunk = Math.min(MOST_DATA, Math.floor(MOST_CHUNKS / (2 * Math.max(1, follow.length))));
+    this.news = session.newsCount;
+    this.#askedAt = now();
+    this.#answered = false;
+    const chunk = Math.min(MOST_DATA, Math.floor(MOST_CHUNKS / (2 * Math.max(1, followed.length))));
     const numbers = [queue ? 1 : 0, list ? 1 : 0, chunk, asking.open ? 1 : 0, mostOfPiece(followed)];
     const answer = await session.exchange('poll', [body], numbers);
     const [there] = answerFields(answer, 'time')[0] ?? [];
@@ -113,6 +175,7 @@ export class Looker {
     this.#listed = (list || this.#generation === generation) && session.generation === generation;
     this.#generation = generation;
     await this.#act(view.classify(now()));
+    this.#answered = true;
     const latest = Math.max(this.#pace.latest, this.restMs);
     if (view.change !== before) this.#every = Math.min(latest, QUICK * this.#pace.soonest);
     else if (queue) this.#every = Math.min(latest, this.#every * SLOWER);
@@ -166,6 +229,11 @@ export class Looker {
       for (const tag of fresh) this.#asked.add(tag);
     }
   }
+}
+
+function followWords(followed: readonly Follow[]): string {
+  const streams = followed.map(({ key, stdout, stderr }) => `${key}:${stdout}:${stderr}`);
+  return words([...streams, ...watchWords(followed)]);
 }
 
 /** Why the queue's answer was not good, as the site reported it. */

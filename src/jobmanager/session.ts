@@ -110,6 +110,11 @@ export class Session {
     });
   }
 
+  /** Whether a JobManager runs there, as far as its last exchange told. */
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
   get newsCount(): number {
     return this.#news;
   }

@@ -219,8 +219,8 @@ export interface Queue {
   /** False if another process has taken it; the caller must stop. */
   renewLease(lease: Lease, ttlMs: number): Promise<boolean>;
   releaseLease(lease: Lease): Promise<void>;
-  /** Changes with every renewal; `undefined` if nobody holds the lease. */
-  leaseMark(name: string): Promise<string | undefined>;
+  /** For each name, what changes with every renewal; `undefined` if nobody holds the lease. */
+  leaseMarks(names: readonly string[]): Promise<readonly (string | undefined)[]>;
 
   /** How far the queue has progressed. */
   mark(): Promise<QueueMark>;

@@ -4,8 +4,10 @@ import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
 import { serverProcess } from './redis-files.ts';
 import { serverPlace } from './redis-place.ts';
 
-/** Interval of the checks, seconds; two consecutive ones must agree. */
-const LOOK_SECONDS = 2;
+/** Interval of the checks, seconds. */
+const LOOK_SECONDS = 5;
+/** A second check must agree, after so many milliseconds. */
+const AGAIN_MS = 1000;
 /** Time to shut down before the process is killed, milliseconds. */
 const LAST_MS = 4000;
 
@@ -18,9 +20,10 @@ export function endWithState(stateDir: string, end: () => void): () => void {
   // The process that starts a daemon marks the directory first.
   const gone = isMarked(stateDir) ? goneCheck(stateDir) : () => true;
   let server = serverOf(stateDir);
-  let misses = 0;
+  let again: NodeJS.Timeout | undefined;
   const leave = (): void => {
     stop();
+    clearTimeout(again);
     process.once('exit', () => kill(server));
     setTimeout(() => {
       kill(server);
@@ -31,9 +34,14 @@ export function endWithState(stateDir: string, end: () => void): () => void {
   };
   const stop = eachSecond(
     () => {
-      misses = gone() ? misses + 1 : 0;
-      if (misses === 0 && !(server && isAlive(server))) server = serverOf(stateDir) ?? server;
-      if (misses >= 2) leave();
+      if (!gone()) {
+        if (!(server && isAlive(server))) server = serverOf(stateDir) ?? server;
+        return;
+      }
+      again ??= setTimeout(() => {
+        again = undefined;
+        if (gone()) leave();
+      }, AGAIN_MS).unref();
     },
     { every: LOOK_SECONDS },
   );

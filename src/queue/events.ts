@@ -9,7 +9,7 @@ import type { QueueContext } from './context.ts';
 /** Entries in one exchange. */
 const LIMIT = 1000;
 /** How long one call of a subscriber blocks at the server, milliseconds. */
-const BLOCK_MS = 5000;
+const BLOCK_MS = 60_000;
 /** Events kept for readers without a cursor. */
 const KEPT = 10_000;
 
@@ -96,6 +96,17 @@ async function readBundles(
   } else if (blockMs <= 0) {
     return [];
   }
+  return awaitBundles(context, key, from, { limit, blockMs }, signal);
+}
+
+/** The next ones as soon as there are some; none after `blockMs`. */
+async function awaitBundles(
+  context: QueueContext,
+  key: string,
+  from: string,
+  { limit, blockMs }: Required<ReadOptions>,
+  signal?: AbortSignal,
+): Promise<Bundle[]> {
   // A caller that has gone in the meantime must not wait.
   if (signal?.aborted) return [];
   const blocking = context.db.blocking(
@@ -111,12 +122,18 @@ export async function* subscribe(
   { from, signal, only }: SubscribeOptions = {},
 ): AsyncIterable<EventEntry> {
   let at = from === '$' ? undefined : from;
+  /** There was nothing more when it was last read. */
+  let drained = false;
   const over = () => signal?.aborted === true;
   while (!over()) {
     let some: Bundle[] = [];
     try {
       at ??= await lastId(context);
-      some = await readBundles(context, `${context.db.prefix}events`, at, { blockMs: BLOCK_MS }, signal);
+      const key = `${context.db.prefix}events`;
+      some = drained
+        ? await awaitBundles(context, key, at, { limit: FIRST, blockMs: BLOCK_MS }, signal)
+        : await readBundles(context, key, at, { blockMs: BLOCK_MS }, signal);
+      drained = some.length === 0;
     } catch (thrown) {
       if (over()) return;
       if (!(thrown instanceof GryphusError && thrown.retry === 'later') || context.db.closed) throw thrown;

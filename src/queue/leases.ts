@@ -23,6 +23,11 @@ export async function releaseLease(context: QueueContext, lease: Lease): Promise
   await context.db.script('lease', ['release', lease.name, context.now(), 0, lease.epoch]);
 }
 
-export async function leaseMark(context: QueueContext, name: string): Promise<string | undefined> {
-  return (await context.db.run((redis) => redis.hget(`${context.db.prefix}leases`, name))) ?? undefined;
+export async function leaseMarks(
+  context: QueueContext,
+  names: readonly string[],
+): Promise<readonly (string | undefined)[]> {
+  if (names.length === 0) return [];
+  const marks = await context.db.run((redis) => redis.hmget(`${context.db.prefix}leases`, ...names));
+  return marks.map((mark) => mark ?? undefined);
 }

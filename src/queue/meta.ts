@@ -7,8 +7,8 @@ import { newerState, STATE_VERSION } from '../util/state-version.ts';
 import { queueMark } from './incarnation.ts';
 import type { Connection } from './redis.ts';
 
-/** How long the leases of daemons that were killed are waited for, in milliseconds: they last 15 s. */
-const LEASES_MS = 20_000;
+/** How long the leases of daemons that were killed are waited for, in milliseconds: they last 25 s. */
+const LEASES_MS = 30_000;
 const LOOK_MS = 200;
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 

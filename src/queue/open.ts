@@ -10,7 +10,7 @@ import { heads } from './heads.ts';
 import { History } from './history.ts';
 import { openKv } from './kv.ts';
 import { divergence, queueMark, skipClusters } from './incarnation.ts';
-import { acquireLease, leaseMark, releaseLease, renewLease } from './leases.ts';
+import { acquireLease, leaseMarks, releaseLease, renewLease } from './leases.ts';
 import { look } from './look.ts';
 import { type Meta, openMeta, takeOver } from './meta.ts';
 import { query, queryChunks } from './query.ts';
@@ -97,7 +97,7 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
     acquireLease: (name, ttlMs, wish) => acquireLease(context, name, ttlMs, wish),
     renewLease: (lease, ttlMs) => renewLease(context, lease, ttlMs),
     releaseLease: (lease) => releaseLease(context, lease),
-    leaseMark: (name) => leaseMark(context, name),
+    leaseMarks: (names) => leaseMarks(context, names),
     mark: () => queueMark(context.db),
     divergence: (seen) => divergence(context.db, seen),
     skipClusters: (upTo) => skipClusters(context.db, upTo),

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as z from 'zod';
 import { GryphusError } from '../errors.ts';
+import { eachSecond } from '../util/each-second.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { storedOr } from '../util/stored-json.ts';
 import { warn } from '../util/warn.ts';
@@ -28,8 +29,6 @@ export type Machine = z.infer<typeof MACHINE>;
 const BEAT_MS = 5000;
 const WATCH_MS = 16_000;
 const LOOK_MS = 500;
-/** How often a Scheduler looks whether another machine has taken its place, in milliseconds. */
-const OWN_LOOK_MS = 1000;
 /** Two that take over from a dead one at the same moment: the later one has it, and each looks after this time, in milliseconds. */
 const SETTLE_MS = 1500;
 
@@ -87,10 +86,10 @@ export function keepUse(stateDir: string, me: Machine, lost: (host: string) => v
     // The disk is full; a process of this machine holds Redis' lock in any case.
   }
   let touched = performance.now();
-  const timer = setInterval(() => {
+  const stop = eachSecond(() => {
     const host = usedElsewhere(stateDir, me, undefined);
     if (host !== undefined) {
-      clearInterval(timer);
+      stop();
       lost(host);
       return;
     }
@@ -102,10 +101,9 @@ export function keepUse(stateDir: string, me: Machine, lost: (host: string) => v
     } catch {
       // Gone with its directory, or never made.
     }
-  }, OWN_LOOK_MS);
-  timer.unref();
+  });
   return () => {
-    clearInterval(timer);
+    stop();
     if (usedElsewhere(stateDir, me, undefined) === undefined) rmSync(file, { force: true });
   };
 }

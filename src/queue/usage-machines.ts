@@ -9,21 +9,22 @@ const OTHERS = '(others)';
 const CLOSED: ReadonlySet<string> = new Set(['Owner', 'Drained']);
 const NONE: UsageMachine = { looks: 0, open: 0, cores: 0, busy: 0, suspended: 0 };
 
-/** The attributes of a slot that a look needs. */
-export const LOOKED_AT: readonly string[] = [
-  'State',
-  'Activity',
-  'Machine',
-  'GryphusSite',
-  'Cpus',
-  'TotalCpus',
-  'PartitionableSlot',
-];
-
-/** What one look at the pool's slots shows of each machine; machines that are away are not seen. */
-export function lookAtMachines(slots: readonly AttrTexts[]): ReadonlyMap<string, UsageMachine> {
+/**
+ * What one look at the pool's slots shows of each machine; machines that are away are not seen. `named`: those that the day has already,
+ * beside which `most` are shown together; the others are counted as one.
+ */
+export function lookAtMachines(
+  slots: Iterable<AttrTexts>,
+  named: Iterable<string> = [],
+  most = MOST_MACHINES,
+): ReadonlyMap<string, UsageMachine> {
+  const shown = new Set(named);
   const seen = new Map<string, UsageMachine>();
-  const add = (name: string, more: UsageMachine) => seen.set(name, sumOfMachines(seen.get(name) ?? NONE, more));
+  const add = (name: string, more: UsageMachine) => {
+    if (shown.size < most) shown.add(name);
+    const key = shown.has(name) ? name : OTHERS;
+    seen.set(key, sumOfMachines(seen.get(key) ?? NONE, more));
+  };
   for (const texts of slots) {
     const ad = { get: (name: string) => texts[name] ?? undefined };
     const state = readString(ad, 'State') ?? '';

@@ -5,10 +5,14 @@ import type { Json } from '../job/events.ts';
 import type { Work, WorkDone, WorkerOptions, WorkHandler, WorkItem, WorkOptions, WorkRunner } from './work-types.ts';
 import type { Connection } from './redis.ts';
 
-/** Items of a killed worker are delivered again after this time, milliseconds. */
-const LOCK_MS = 10_000;
+/**
+ * Items of a killed worker are delivered again when their locks have ended and that is looked for; nobody else's items are left to a
+ * `fresh` worker, which is the only one. Half of `renewMs` is how often such a process wakes for that alone. Milliseconds.
+ */
+const SHARED = { lockMs: 10_000, renewMs: 5000, lookMs: 15_000 } as const;
+const FRESH = { lockMs: 30_000, renewMs: 16_000, lookMs: 30_000 } as const;
 /** A worker without items asks for some after so many seconds, should a signal that there are some have been lost. */
-const IDLE_SECONDS = 30;
+const IDLE_SECONDS = 60;
 
 const DELIVERED = z.object({ id: z.string(), data: z.custom<Json>((value) => value !== undefined) });
 
@@ -59,6 +63,7 @@ export class WorkQueue implements Work {
   async run(handlers: Readonly<Record<string, WorkHandler>>, options: WorkerOptions = {}): Promise<WorkRunner> {
     const bull = await import('bullmq');
     const queue = await this.#open();
+    const { lockMs, renewMs, lookMs } = options.fresh ? FRESH : SHARED;
     if (options.fresh) {
       this.#wished.clear();
       await this.#db.run(async () => queue.obliterate({ force: true }));
@@ -76,9 +81,9 @@ export class WorkQueue implements Work {
       {
         ...this.#bullOptions(),
         concurrency: options.concurrency ?? 1,
-        lockDuration: LOCK_MS,
-        // Nobody else's items are left to a worker that is the only one.
-        stalledInterval: options.fresh ? 3 * LOCK_MS : LOCK_MS / 2,
+        lockDuration: lockMs,
+        lockRenewTime: renewMs,
+        stalledInterval: lookMs,
         drainDelay: IDLE_SECONDS,
         maxStalledCount: 1_000_000,
       },

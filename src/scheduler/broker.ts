@@ -53,6 +53,9 @@ export class Broker implements Listener {
   /** Whether a cluster's jobs are routed by the broker, by cluster. */
   readonly #ours = new Map<number, boolean>();
   #lookedBackAt = 0;
+  #hasWork = true;
+  /** At the last look back there were jobs that the broker had routed and that had not started. */
+  #waitingSeen = true;
   /** Unix milliseconds. */
   #listenUntil: number | undefined;
   /** Whether there may be flooded jobs that have not started. */
@@ -94,6 +97,11 @@ export class Broker implements Listener {
     }
   }
 
+  /** Whether, at the last round, there were jobs to route, or that may be taken back. */
+  get hasWork(): boolean {
+    return this.#hasWork;
+  }
+
   /** Chooses sites for jobs without one, and takes back jobs that have waited too long. */
   async round(lease: Lease): Promise<void> {
     const { queue, loadSites } = this.#options;
@@ -101,6 +109,7 @@ export class Broker implements Listener {
     const managers = places.filter(({ site, state, jobs }) => site === '' && state === 'idle' && jobs > 0);
     const lookBack = Math.abs(this.#now() - this.#lookedBackAt) >= LOOK_BACK_MS;
     const waiting = lookBack ? await this.#waiting() : [];
+    this.#hasWork = managers.length > 0 || this.#waitingSeen;
     if (managers.length === 0 && waiting.length === 0) return;
     const now = Math.floor(this.#now() / 1000);
     const records = await loadSites();
@@ -211,6 +220,7 @@ export class Broker implements Listener {
         });
       }
     }
+    this.#waitingSeen = waiting.length > 0;
     const impatient = waiting.filter((one) => one.waited >= one.patience || one.abandoned);
     if (impatient.length > 0) await BROKER.set(queue.kv, CAPACITY_WANTED, this.#now() + 90_000);
     return impatient;

@@ -32,8 +32,11 @@ export interface CredentialWatchOptions {
 const IN_USE_MS = 5_000;
 const HELD_MS = 1_000;
 const UNUSED_MS = 30_000;
-/** How long the list of jobs is reused if there is no event, milliseconds. */
+/**
+ * How long the list of jobs is reused if there is no event, and how long if its configuration was found unchanged each time, milliseconds.
+ */
 const BELIEVED_MS = 60_000;
+const REUSED_MS = 600_000;
 /**
  * Changes within this time are handled together; after a long look, the queue is left alone for five times as long.
  * Milliseconds.
@@ -49,7 +52,9 @@ export class CredentialWatch implements Listener {
   readonly #refreshed = new Map<string, number>();
   readonly #versions = new Map<string, string>();
   #memories: Memories | undefined;
-  #inventory: (CredentialInventory & { readonly at: number; readonly changes: number }) | undefined;
+  #inventory:
+    | (CredentialInventory & { readonly at: number; readonly made: number; readonly changes: number })
+    | undefined;
   /** Incremented with each change of the jobs; an inventory records the value it started with. */
   #changes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -139,10 +144,12 @@ export class CredentialWatch implements Listener {
   async #inventoried(): Promise<CredentialInventory> {
     const known = this.#inventory;
     if (known?.changes === this.#changes && Math.abs(Date.now() - known.at) < BELIEVED_MS) return known;
+    const { queue, paths, loadSites } = this.#options;
     const begun = { at: Date.now(), changes: this.#changes };
-    const found = { ...(await inventory(this.#options.queue, this.#options.paths, this.#options.loadSites)), ...begun };
-    this.#inventory = found;
-    return found;
+    const isGood = known?.changes === begun.changes && Math.abs(begun.at - known.made) < REUSED_MS;
+    const found = await inventory(queue, paths, loadSites, isGood ? known : undefined);
+    this.#inventory = { ...found, ...begun, made: found === known ? known.made : begun.at };
+    return this.#inventory;
   }
 
   /** If a credential has been replaced, jobs that were refused with the old one are tried again at once. */

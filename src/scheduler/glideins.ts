@@ -37,6 +37,7 @@ export class GlideinKeeper implements Listener {
   readonly #pilotTracker: PilotTracker;
   readonly #times: KindTimes;
   readonly #port: PortKeeper;
+  #hasWork = true;
 
   constructor(options: GlideinKeeperOptions) {
     this.#options = options;
@@ -64,6 +65,11 @@ export class GlideinKeeper implements Listener {
     }
   }
 
+  /** Whether, at the last round, there were pilots, or sites for some. */
+  get hasWork(): boolean {
+    return this.#hasWork;
+  }
+
   async #look(): Promise<void> {
     this.#port.want(this.#options.settings['glidein.listen']);
     for (const [site, failures] of await this.#pilotTracker.tend()) {
@@ -71,6 +77,7 @@ export class GlideinKeeper implements Listener {
       for (const { job, message } of failures) this.#options.log('a pilot could not run', { site, job, message });
     }
     const sites = [...(await this.#options.loadSites()).values()].filter((site) => site.glidein.max > 0);
+    this.#hasWork = sites.length > 0 || this.#pilotTracker.hasPilots;
     if (sites.length > 0) await this.#produce(sites);
   }
 

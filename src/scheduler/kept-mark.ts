@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as z from 'zod';
 import type { Queue } from '../queue/api.ts';
+import { eachSecond } from '../util/each-second.ts';
 import { isMarked } from '../util/marked-dir.ts';
 import { writeWhole } from '../util/private-file.ts';
 import { storedOr } from '../util/stored-json.ts';
@@ -9,8 +10,8 @@ import { storedOr } from '../util/stored-json.ts';
 const MARK = z.object({ incarnation: z.number(), run: z.string(), events: z.number(), cluster: z.number() });
 type Mark = z.infer<typeof MARK>;
 
-/** How often the mark is written down while the queue changes, in milliseconds. */
-const EVERY_MS = 15_000;
+/** How often the mark is written down while the queue changes, in seconds. */
+const EVERY_SECONDS = 15;
 
 /**
  * How far the queue had come, kept beside it in the state directory: Redis drops the end of a file that was cut, and says so only in
@@ -20,7 +21,7 @@ export class KeptMark {
   readonly #queue: Pick<Queue, 'mark' | 'divergence' | 'skipClusters'>;
   readonly #stateDir: string;
   #written = '';
-  #timer: NodeJS.Timeout | undefined;
+  #stop: (() => void) | undefined;
 
   constructor(queue: Pick<Queue, 'mark' | 'divergence' | 'skipClusters'>, stateDir: string) {
     this.#queue = queue;
@@ -42,12 +43,11 @@ export class KeptMark {
 
   /** Writes it down now and then, until `close`. */
   open(): void {
-    this.#timer = setInterval(() => void this.write().catch(() => undefined), EVERY_MS);
-    this.#timer.unref();
+    this.#stop = eachSecond(() => void this.write().catch(() => undefined), { every: EVERY_SECONDS });
   }
 
   close(): void {
-    clearInterval(this.#timer);
+    this.#stop?.();
   }
 
   async write(): Promise<void> {

@@ -12,8 +12,8 @@ import { poolPlaces } from '../pool/host/places.ts';
 import { endWithState, openQueue, type Queue, stopRedis } from '../queue/api.ts';
 import { usePlace } from '../queue/state-place.ts';
 import { DAEMONS } from '../queue/tables.ts';
-import { LOOKED_AT } from '../queue/usage-machines.ts';
 import { type Daemon, MANAGER, SCHEDULER } from '../util/daemon.ts';
+import { eachSecond } from '../util/each-second.ts';
 import { isAlive, processIdentity } from '../util/process-identity.ts';
 import { oneLine } from '../util/plain-text.ts';
 import { spreadNet } from '../util/process-net.ts';
@@ -38,9 +38,6 @@ import { ownUser } from '../util/own-user.ts';
 
 /** The history keeps at least the jobs that ended in the last day; seconds. */
 const RECENT_SECONDS = 86_400;
-
-/** How often the agreements with other pools are looked for, in milliseconds. */
-const FLOCK_MS = 1000;
 
 /** The Scheduler process. It prints `ready` on standard output when it is running. */
 async function main(): Promise<void> {
@@ -200,7 +197,7 @@ async function serve({ paths, followed, log, queue, told, ready }: Surroundings)
     queue,
     stateDir: paths.stateDir,
     others: async () => [...(await DAEMONS.list(queue.kv)).map(({ value }) => value.pid), ...redisPid(paths.stateDir)],
-    slots: () => pool.slots(LOOKED_AT),
+    machines: (named) => pool.machines(named),
   });
   const scheduler = new Scheduler({
     queue,
@@ -267,9 +264,9 @@ async function serve({ paths, followed, log, queue, told, ready }: Surroundings)
     if (key.startsWith(MANAGER) && isAlive(value)) children.adopt(key.slice(MANAGER.length), value);
     else if (key !== SCHEDULER) await DAEMONS.delete(queue.kv, key);
   }
-  const flocking = setInterval(() => {
+  const endFlocking = eachSecond(() => {
     if (flock.look()) pool.want();
-  }, FLOCK_MS);
+  });
   try {
     await scheduler.run(() => {
       if (told.signal.aborted) return;
@@ -278,7 +275,7 @@ async function serve({ paths, followed, log, queue, told, ready }: Surroundings)
     });
   } finally {
     closeSettings();
-    clearInterval(flocking);
+    endFlocking();
     flock.close();
     kept.close();
     leavePlace();

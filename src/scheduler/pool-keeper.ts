@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { AttrTexts } from '../job/attrs.ts';
 import { formatJobId, type JobId } from '../job/ids.ts';
 import { type CentralManagerClient, askCentralManager } from '../pool/central-manager-client.ts';
+import type { UsageMachine } from '../queue/usage-day.ts';
 import { Heartbeats } from './heartbeat.ts';
 import { type Trouble, restartDelay, troubleAfter } from './plan.ts';
 
@@ -20,7 +20,7 @@ export interface PoolKeeperOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-/** How long the slots are waited for, in milliseconds. */
+/** How long the machines are waited for, in milliseconds. */
 const SLOTS_MS = 5000;
 /** The same once the Scheduler is to end: its last look at the machines. */
 const LAST_MS = 500;
@@ -42,17 +42,20 @@ export class PoolKeeper {
   #wanted = false;
   readonly #leaving = new AbortController();
   readonly #heartbeats = new Heartbeats();
-  #client: CentralManagerClient | undefined;
+  readonly #beats: CentralManagerClient;
+  #isAsking = false;
   #answers = 0;
 
   constructor(options: PoolKeeperOptions) {
     this.#options = options;
+    this.#beats = askCentralManager(options.socket, 'heartbeat');
   }
 
   /** From now on, a central manager that ends is not replaced. */
   leave(): void {
     this.#leaving.abort();
     clearTimeout(this.#again);
+    void this.#beats.close();
   }
 
   /** The pool is needed: starts the central manager if it is not running. */
@@ -101,37 +104,37 @@ export class PoolKeeper {
     }
   }
 
-  /** These attributes of the pool's slots; none if no central manager answers, after `leave` within half a second. */
-  async slots(only: readonly string[]): Promise<readonly AttrTexts[]> {
-    if (!this.#centralManager) return [];
+  /**
+   * What a look at the pool's machines shows, of which the day has those named; nothing if no central manager answers, after `leave`
+   * within half a second.
+   */
+  async machines(named: readonly string[]): Promise<ReadonlyMap<string, UsageMachine>> {
+    if (!this.#centralManager) return new Map();
     const client = askCentralManager(this.#options.socket, 'keeper');
-    const answer = client.ask({ t: 'slots', only }, 'slots').then(({ ads }) => ads);
-    const late = this.#late();
+    const answer = client.ask({ t: 'machines', named: [...named] }, 'machines');
+    const seen = answer.then(({ machines }) => new Map(Object.entries(machines)));
+    const none = () => new Map<string, UsageMachine>();
     try {
-      return await Promise.race([answer.catch(() => []), late]);
+      return await Promise.race([seen.catch(none), this.#late().then(none)]);
     } finally {
       await client.close();
     }
   }
 
-  async #late(): Promise<readonly AttrTexts[]> {
+  async #late(): Promise<void> {
     const last = () => sleep(LAST_MS, undefined, { ref: false });
     await sleep(SLOTS_MS, undefined, { ref: false, signal: this.#leaving.signal }).catch(last);
-    return [];
   }
 
   /** One request at a time: a central manager that hangs answers none. */
   #ask(): void {
-    if (this.#client) return;
-    const { socket } = this.#options;
-    const client = askCentralManager(socket, 'keeper');
-    this.#client = client;
+    if (this.#isAsking || this.#leaving.signal.aborted) return;
+    this.#isAsking = true;
     const over = (answered: boolean) => {
       if (answered) this.#answers += 1;
-      this.#client = undefined;
-      void client.close();
+      this.#isAsking = false;
     };
-    client.ask({ t: 'capacity' }, 'capacity').then(
+    this.#beats.ask({ t: 'beat' }, 'done').then(
       () => over(true),
       () => over(false),
     );

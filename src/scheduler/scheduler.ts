@@ -19,6 +19,7 @@ import { Patience, pause } from './patience.ts';
 import { Deadlines } from './deadlines.ts';
 import { periodicChange, vacates } from './periodic.ts';
 import { Policies } from './policies.ts';
+import { Lull } from './lull.ts';
 import { type Beat, Heartbeats } from './heartbeat.ts';
 import type { InstanceLock } from './instance-lock.ts';
 import { USAGE_MS, type UsageKeeper } from './usage-keeper.ts';
@@ -29,10 +30,10 @@ export interface SchedulerOptions {
   readonly pool: Pick<PoolKeeper, 'want' | 'look' | 'vacate'>;
   /** Whether this machine's worker is started before there is a job. */
   readonly poolFirst: () => boolean;
-  readonly broker: Pick<Broker, 'round'>;
+  readonly broker: Pick<Broker, 'round' | 'hasWork'>;
   /** Chooses the site of a job, by the sites as configured now. */
   readonly chooser: () => Promise<SiteChooser>;
-  readonly glideins: Pick<GlideinKeeper, 'round'>;
+  readonly glideins: Pick<GlideinKeeper, 'round' | 'hasWork'>;
   readonly usage: Pick<UsageKeeper, 'round'>;
   /** Receive every event, in this order, before the cursor advances. */
   readonly listeners: readonly Listener[];
@@ -57,9 +58,11 @@ const RETIRING = 'moving jobs into the history';
 const LEASE_MS = 15_000;
 const EVENTS_AT_ONCE = 1000;
 /** How long one read of the events waits for some, milliseconds. */
-const BLOCK_MS = 5000;
-/** How often the GridManagers' heartbeats are checked, at most and at least, milliseconds; they renew their leases every 5 s. */
-const HEARTBEAT_MS = { shortest: 2000, longest: 5000 } as const;
+const BLOCK_MS = 60_000;
+/** How often the GridManagers' heartbeats are checked, at most and at least, milliseconds; they renew their leases every 10 s. */
+const HEARTBEAT_MS = { shortest: 2000, longest: 10_000 } as const;
+/** How often it looks for something to start or to place, milliseconds. Both are done at once for events that matter. */
+const STAFF_MS = 2000;
 /** How often the history is pruned, milliseconds. */
 const PRUNE_MS = 600_000;
 const GLIDEINS_MS = 3000;
@@ -80,6 +83,9 @@ export class Scheduler {
   readonly #policies: Policies;
   readonly #deadlines: Deadlines;
   #busyAt = performance.now();
+  /** There are no jobs, and it ends for that. */
+  #mayEnd = true;
+  readonly #lull = new Lull(this.#stop.signal);
   #staffing: NodeJS.Timeout | undefined;
   #placing: Promise<void> | undefined;
   #endedIdle = false;
@@ -124,7 +130,7 @@ export class Scheduler {
         this.#loop(
           STAFFING,
           () => this.#staff(),
-          () => 2000,
+          () => (this.#mayEnd ? STAFF_MS : this.#lull.unlessQuiet(STAFF_MS)),
         ),
         this.#loop(
           'checking whether the GridManagers are alive',
@@ -134,12 +140,12 @@ export class Scheduler {
         this.#loop(
           PLACING,
           () => this.#place(),
-          () => 2000,
+          () => (this.#options.broker.hasWork ? STAFF_MS : this.#lull.unlessQuiet(STAFF_MS)),
         ),
         this.#loop(
           'looking after glideins',
           () => this.#options.glideins.round(),
-          () => GLIDEINS_MS,
+          () => (this.#options.glideins.hasWork ? GLIDEINS_MS : this.#lull.unlessQuiet(GLIDEINS_MS)),
         ),
         this.#loop("evaluating jobs' periodic policies", () => this.#periodic(), this.#options.periodicMs),
         this.#loop(
@@ -160,7 +166,7 @@ export class Scheduler {
         this.#loop(
           "summing the queue's files",
           () => this.#cover(),
-          () => COVER_MS,
+          () => this.#lull.unlessQuiet(COVER_MS),
         ),
         this.#listen(cursor),
       ]);
@@ -209,7 +215,9 @@ export class Scheduler {
     const again = children.ensure(new Set([...wanted.map((place) => place.manager), ...stay]));
     if (again !== undefined) this.staffSoon(again);
     if (this.#lease) await materializeAll(queue, this.#lease, chooser, this.#patience);
-    if (jobs > 0 || stay.size > 0 || asked) this.#busyAt = performance.now();
+    const isNeeded = jobs > 0 || stay.size > 0 || asked;
+    this.#mayEnd = !isNeeded && this.#options.idleExitMs() !== Number.POSITIVE_INFINITY;
+    if (isNeeded) this.#busyAt = performance.now();
     else if (performance.now() - this.#busyAt >= this.#options.idleExitMs()) await this.#endIdle();
   }
 
@@ -217,9 +225,9 @@ export class Scheduler {
   async #heartbeat(): Promise<void> {
     const { queue, children, pool, hungAfterMs, log } = this.#options;
     pool.look();
-    const beats: Beat[] = [];
-    for (const { identity, pid } of children.running)
-      beats.push({ identity, pid, beat: (await queue.leaseMark(`gm:${identity}`)) ?? '' });
+    const { running } = children;
+    const marks = await queue.leaseMarks(running.map(({ identity }) => `gm:${identity}`));
+    const beats = running.map(({ identity, pid }, i): Beat => ({ identity, pid, beat: marks[i] ?? '' }));
     for (const hung of this.#heartbeats.look(beats, hungAfterMs())) {
       log('a GridManager hangs', { identity: hung.identity, manager: hung.pid });
       children.replace(hung, 'it sent no heartbeat any more, and was killed');
@@ -268,6 +276,7 @@ export class Scheduler {
       }
       const last = entries.at(-1);
       if (last) {
+        this.#lull.stir();
         // The Scheduler is ending; the next one delivers the batch again.
         for (const listener of listeners) if (!(await this.#patience.tell(listener, entries))) return;
         await this.#patience.with('skipping events', () => cursor.save(last.id));
@@ -334,7 +343,7 @@ export class Scheduler {
   async #loop(what: string, work: () => Promise<unknown>, everyMs: () => number): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await this.#patience.with(what, work);
-      await pause(Math.max(everyMs(), this.#patience.waitMs(what)), this.#stop.signal);
+      await this.#lull.wait(() => Math.max(everyMs(), this.#patience.waitMs(what)));
     }
   }
 }

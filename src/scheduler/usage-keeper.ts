@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isEnd, STATES } from '../job/life.ts';
-import type { AttrTexts } from '../job/attrs.ts';
 import type { Queue } from '../queue/api.ts';
-import { dayOf } from '../queue/usage-day.ts';
-import { lookAtMachines, withMachines } from '../queue/usage-machines.ts';
+import { dayOf, type UsageMachine } from '../queue/usage-day.ts';
+import { withMachines } from '../queue/usage-machines.ts';
 import { newUsage, UsageFiles } from '../queue/usage-files.ts';
 import { readPid } from '../util/pid-file.ts';
 
@@ -20,8 +19,8 @@ export interface UsageKeeperOptions {
   readonly stateDir: string;
   /** Processes of ours that are not children of this one. */
   readonly others: () => Promise<readonly number[]>;
-  /** The pool's slots; none if it does not run. */
-  readonly slots: () => Promise<readonly AttrTexts[]>;
+  /** What the pool's machines show now, of which the day has those named; nothing if it does not run. */
+  readonly machines: (named: readonly string[]) => Promise<ReadonlyMap<string, UsageMachine>>;
 }
 
 /** Keeps the files that `gryphus usage` reads: what ended jobs used, what our daemons spent for it, and the machines. */
@@ -41,13 +40,13 @@ export class UsageKeeper {
     const { queue } = this.#options;
     const today = dayOf(now);
     const spent = await this.#spent();
-    const seen = lookAtMachines(await this.#options.slots());
     const states = Object.entries((await queue.totals()).states);
     const count = (is: (state: string) => boolean) =>
       states.reduce((total, [state, jobs]) => total + (is(state) ? jobs : 0), 0);
     const changed = await newUsage(this.#files, queue.history, now - MARGIN);
     for (const day of changed) if (day.day !== today) this.#files.write(day);
     const before = changed.find(({ day }) => day === today) ?? this.#files.read(today);
+    const seen = await this.#options.machines(Object.keys(before.machines));
     const running = count((state) => state === 'running' || state === 'suspended');
     const held = count((state) => state === 'held');
     const all = count((state) => !ENDS.has(state));

@@ -1,7 +1,8 @@
 import { lstatSync, statSync } from 'node:fs';
+import { eachSecond } from './each-second.ts';
 
 const ZONE = '/etc/localtime';
-const LOOK_MS = 60_000;
+const LOOK_SECONDS = 60;
 
 /**
  * Goes by the machine's time zone also when that changes, as on a journey: a process learns it only once. One that was
@@ -10,13 +11,16 @@ const LOOK_MS = 60_000;
 export function followTimeZone(): void {
   if (process.env['TZ'] !== undefined) return;
   let known = zoneFile();
-  setInterval(() => {
-    const now = zoneFile();
-    if (now === known) return;
-    known = now;
-    // Node looks again when the variable changes, also from nothing to nothing.
-    delete process.env['TZ'];
-  }, LOOK_MS).unref();
+  eachSecond(
+    () => {
+      const now = zoneFile();
+      if (now === known) return;
+      known = now;
+      // Node looks again when the variable changes, also from nothing to nothing.
+      delete process.env['TZ'];
+    },
+    { every: LOOK_SECONDS },
+  );
 }
 
 /** Which file it is now; it may be a link. */

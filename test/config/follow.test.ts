@@ -57,6 +57,24 @@ describe('settings that are followed', () => {
 describe('the book of the sites', () => {
   const site = (name: string, text: string) => writeFileSync(join(paths.sitesDir, `${name}.toml`), text);
 
+  it('has one of them as its file is now, and the same object as long as that has not changed', async () => {
+    const book = new SiteBook(paths);
+    site('c', 'url = "ssh://c"\nbatch = "slurm"\n');
+    const first = await book.site('c');
+    expect(first?.url).toBe('ssh://c');
+    expect(await book.site('c')).toBe(first);
+    site('c', 'url = "ssh://other"\nbatch = "slurm"\n');
+    expect((await book.site('c'))?.url).toBe('ssh://other');
+    site('c', 'url = "ssh://oth');
+    expect((await book.site('c'))?.url).toBe('ssh://other');
+    expect(book.problem('c')?.code).toBe('bad-config');
+    rmSync(join(paths.sitesDir, 'c.toml'));
+    expect([await book.site('c'), book.problem('c')]).toEqual([undefined, undefined]);
+    writeFileSync(join(paths.sitesDir, '../d.toml'), 'url = "ssh://d"\nbatch = "slurm"\n');
+    expect(await book.site('../d')).toBeUndefined();
+    expect([(await book.site('local'))?.name, (await book.site('pool'))?.name]).toEqual(['local', 'pool']);
+  });
+
   it('has each as its file is now; a torn one spoils no other and stays what it was', async () => {
     const wrong: string[] = [];
     const book = new SiteBook(paths, (message) => wrong.push(message));

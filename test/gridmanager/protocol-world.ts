@@ -208,6 +208,8 @@ export class World {
       identity: this.identity,
       queue: this.#queue,
       spoolDir: join(this.dir, 'spool'),
+      hungAfterMs: () => 90_000,
+      loadSite: async (name) => (this.sites.has(name) ? { ...LOCAL_SITE, name } : undefined),
       loadSites: async () => new Map([...this.sites.keys()].map((name) => [name, { ...LOCAL_SITE, name }])),
       problem: () => undefined,
       retry: () => ({ min: 1000, max: 300_000 }),

@@ -16,6 +16,8 @@ it('a manager without work ends, but not while somebody who logged in has its co
     identity: 'me',
     queue,
     spoolDir: join(redis.stateDir, 'spool'),
+    hungAfterMs: () => 90_000,
+    loadSite: async (name) => (name === LOCAL_SITE.name ? LOCAL_SITE : undefined),
     loadSites: async () => new Map([[LOCAL_SITE.name, LOCAL_SITE]]),
     problem: () => undefined,
     retry: () => ({ min: 1000, max: 300_000 }),

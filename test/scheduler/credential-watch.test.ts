@@ -1,10 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { SiteBook } from '../../src/config/follow.ts';
 import { loadPaths } from '../../src/config/paths.ts';
 import { loadSettings } from '../../src/config/settings.ts';
 import { loadSites } from '../../src/config/sites.ts';
 import { saveSite } from '../../src/config/sites.ts';
+import { type CredentialInventory, inventory } from '../../src/credentials/inventory/inventory.ts';
 import type { JobId } from '../../src/job/ids.ts';
 import { quoted, readNumber, readString } from '../../src/job/values.ts';
 import type { Message } from '../../src/notify/messages.ts';
@@ -25,7 +27,7 @@ beforeAll(async () => {
   redis = await startRedis();
   queue = await redis.open();
   mkdirSync(join(home, 'credentials'), { recursive: true });
-  writeFileSync(join(home, 'credentials/daily.toml'), `kind = "ssh-key"\nfile = "${key}"\nlifetime = "1000s"\n`);
+  describeKey('1000s');
   await saveSite(paths, 'c1', { url: 'ssh://c1.example', credential: 'daily' });
   await saveSite(paths, 'plain', { url: 'ssh://c2.example' });
 }, 30_000);
@@ -40,6 +42,10 @@ afterAll(async () => {
   await redis.stop();
   rmSync(home, { recursive: true, force: true });
 });
+
+function describeKey(lifetime: string): void {
+  writeFileSync(join(home, 'credentials/daily.toml'), `kind = "ssh-key"\nfile = "${key}"\nlifetime = "${lifetime}"\n`);
+}
 
 /** The key was written this many seconds ago. */
 function keyOfAge(seconds: number): void {
@@ -79,6 +85,25 @@ async function watch(): Promise<void> {
 
 const jobs = (ids: readonly JobId[]): Promise<readonly JobRecord[]> => queue.get(ids);
 const states = async (ids: readonly JobId[]) => (await jobs(ids)).map((job) => job.state).join(' ');
+
+describe('the list of jobs and their credentials', () => {
+  it('is made again only if the configuration has changed', async () => {
+    keyOfAge(0);
+    await submit(2);
+    const book = new SiteBook(paths);
+    const list = (known?: CredentialInventory) => inventory(queue, paths, () => book.sites(), known);
+    const first = await list();
+    expect(first.jobs).toHaveLength(2);
+    expect(await list(first)).toBe(first);
+    appendFileSync(join(paths.sitesDir, 'c1.toml'), '\n# changed\n');
+    const again = await list(first);
+    expect(again).not.toBe(first);
+    expect(again.jobs).toEqual(first.jobs);
+    describeKey('999s');
+    expect(await list(again)).not.toBe(again);
+    describeKey('1000s');
+  });
+});
 
 describe('the watch in the Scheduler', () => {
   it('holds what waits, lets be what is at its site, releases its own when the key is fresh', async () => {

@@ -36,9 +36,9 @@ describe('a Scheduler whose parts fail', () => {
       children: { ensure: () => undefined, running: [] } as unknown as SchedulerOptions['children'],
       pool: { want: () => undefined, look: () => undefined, vacate: async () => undefined },
       poolFirst: () => false,
-      broker: { round: async () => undefined },
+      broker: { round: async () => undefined, hasWork: false },
       chooser: () => Promise.reject(new Error('nothing is materialized here')),
-      glideins: { round: async () => undefined },
+      glideins: { round: async () => undefined, hasWork: false },
       usage: { round: async () => undefined },
       listeners: [],
       periodicMs: () => 50,
@@ -71,8 +71,9 @@ describe('a Scheduler whose parts fail', () => {
           rounds += 1;
           throw new RangeError('the broker is broken');
         },
+        hasWork: true,
       },
-      glideins: { round: () => Promise.reject(new GryphusError('bad-config', 'no such site')) },
+      glideins: { round: () => Promise.reject(new GryphusError('bad-config', 'no such site')), hasWork: false },
       usage: { round: async () => undefined },
       children: {
         ensure: (wanted: ReadonlySet<string>) => [...wanted].forEach((one) => started.add(one)),
@@ -100,7 +101,7 @@ describe('a Scheduler whose parts fail', () => {
 
   it('ends where another has its work', async () => {
     const under = scheduler({
-      broker: { round: () => Promise.reject(new GryphusError('stale-epoch', 'another one')) },
+      broker: { round: () => Promise.reject(new GryphusError('stale-epoch', 'another one')), hasWork: false },
     });
     await expect(under.run(() => undefined)).rejects.toThrow('another one');
   });

@@ -18,16 +18,32 @@ export interface CredentialInventory {
   /** Credentials whose configuration cannot be read: name and problem. */
   readonly bad: ReadonlyMap<string, string>;
   readonly jobs: readonly WatchedJob[];
+  /** The configuration that it was made from. */
+  readonly from: Configured;
+}
+
+/** The configuration of credentials, as text, and of sites: the same objects as long as their files have not changed. */
+interface Configured {
+  readonly credentials: string;
+  readonly sites: readonly SiteRecord[];
 }
 
 type InventoryQueue = Pick<Queue, 'totals' | 'query' | 'kv'>;
 
+/** `known`: an earlier one, since which no job has changed; it is returned if the configuration has not either. */
 export async function inventory(
   queue: InventoryQueue,
   paths: Paths,
   loadSites: () => Promise<ReadonlyMap<string, SiteRecord>> = () => new SiteBook(paths).sites(),
+  known?: CredentialInventory,
 ): Promise<CredentialInventory> {
-  const [credentials, sites, { places }] = await Promise.all([loadCredentials(paths), loadSites(), queue.totals()]);
+  const [credentials, sites] = await Promise.all([loadCredentials(paths), loadSites()]);
+  const from = {
+    credentials: JSON.stringify([[...credentials.good], [...credentials.bad]]),
+    sites: [...sites.values()],
+  };
+  if (known && isSame(known.from, from)) return known;
+  const { places } = await queue.totals();
   const sources = new Map<string, Source>(credentials.good);
   for (const site of sites.values()) {
     const allocation = allocationOf(site);
@@ -42,7 +58,12 @@ export async function inventory(
       for (const source of found.sources) if (!sources.has(source.name)) sources.set(source.name, source);
     }
   }
-  return { sources, bad: credentials.bad, jobs };
+  return { sources, bad: credentials.bad, jobs, from };
+}
+
+function isSame(one: Configured, other: Configured): boolean {
+  const same = one.credentials === other.credentials && one.sites.length === other.sites.length;
+  return same && one.sites.every((site, i) => site === other.sites[i]);
 }
 
 /** The current state of every credential in an inventory. */

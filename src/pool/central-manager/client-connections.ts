@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import { asError } from '../../errors.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import { inAd, readBoolean } from '../../job/values.ts';
+import { lookAtMachines } from '../../queue/usage-machines.ts';
 import type { HomeAnswer, HomeRequest } from '../../site/chirp.ts';
 import type { Outcome, Report } from '../../site/contract.ts';
 import { type Attempt, jobOf, reportOf } from './attempts.ts';
@@ -24,7 +25,7 @@ import { HomeRequests } from './home-requests.ts';
 import { Channel } from '../wire/frames.ts';
 import { ownersOf } from './owners.ts';
 import { runningNow } from './running-now.ts';
-import { slotAds } from './slot-ads.ts';
+import { looksOf, slotAds } from './slot-ads.ts';
 import { whyWaits } from './why.ts';
 
 /** A map's client that does not reconnect within this time is considered gone, in milliseconds. */
@@ -249,8 +250,16 @@ export class CentralManagerClients {
         return centralManager.offer(client ?? '', this.#requests(message));
       case 'capacity':
         return channel.send({ t: 'capacity', id: message.id, capacity: centralManager.collector.capacity() });
+      case 'beat':
+        return done(message.id)([]);
       case 'slots':
-        return channel.send({ t: 'slots', id: message.id, ads: slotAds(centralManager, message.only) });
+        return channel.send({ t: 'slots', id: message.id, ads: slotAds(centralManager) });
+      case 'machines':
+        return channel.send({
+          t: 'machines',
+          id: message.id,
+          machines: Object.fromEntries(lookAtMachines(looksOf(centralManager), message.named)),
+        });
       case 'owners':
         return channel.send({ t: 'owners', id: message.id, owners: ownersOf(centralManager) });
       case 'set-priority': {

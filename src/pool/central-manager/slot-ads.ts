@@ -4,25 +4,29 @@ import { sizeTexts } from '../wire/ads.ts';
 import { freeNow, slotName, type Worker } from './collector.ts';
 import type { CentralManager } from './central-manager.ts';
 
-/**
- * The pool's slots as HTCondor shows them: each worker's partitionable slot, followed by its dynamic slots (claims). `only`: these
- * attributes of them, of which thousands of machines are sent at a hundredth of the price.
- */
-export function slotAds(centralManager: CentralManager, only?: readonly string[]): AttrTexts[] {
-  return [...centralManager.collector.all()].flatMap((worker) => {
-    const shown = only === undefined ? worker : { ...worker, texts: some(worker.texts, only) };
-    const ads = [partitionable(centralManager, shown), ...dynamic(centralManager, shown)];
-    return only === undefined ? ads : ads.map((ad) => some(ad, only));
-  });
+/** The pool's slots as HTCondor shows them: each worker's partitionable slot, followed by its dynamic slots (claims). */
+export function slotAds(centralManager: CentralManager): AttrTexts[] {
+  return [...centralManager.collector.all()].flatMap((worker) => slotsOf(centralManager, worker));
 }
 
-function some(texts: AttrTexts, only: readonly string[]): AttrTexts {
-  const picked: Record<string, string | null> = {};
-  for (const name of only) {
-    const value = texts[name];
-    if (value !== undefined) picked[name] = value;
+function slotsOf(centralManager: CentralManager, worker: Worker): AttrTexts[] {
+  return [partitionable(centralManager, worker), ...dynamic(centralManager, worker)];
+}
+
+/** What a look at the machines needs of the same: of thousands that are idle, whole ads are most of the price. */
+export function* looksOf(centralManager: CentralManager): Generator<AttrTexts> {
+  for (const worker of centralManager.collector.all()) {
+    const { texts, claims, connected, silent, draining, size } = worker;
+    const isPlain = claims.size === 0 && connected && !silent && !draining && texts['State'] == null;
+    if (!isPlain) yield* slotsOf(centralManager, worker);
+    else
+      yield {
+        Machine: texts['Machine'] ?? null,
+        GryphusSite: texts['GryphusSite'] ?? null,
+        PartitionableSlot: texts['PartitionableSlot'] ?? null,
+        TotalCpus: texts['TotalCpus'] ?? String(size.cpus),
+      };
   }
-  return picked;
 }
 
 function partitionable(centralManager: CentralManager, worker: Worker): AttrTexts {

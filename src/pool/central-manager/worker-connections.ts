@@ -18,7 +18,7 @@ import type { StagingLinks } from './staging-links.ts';
 import { blobOf } from '../wire/run-blobs.ts';
 import { HAS_STAGING_LINKS, type StagingLink, WORTH_A_LINK } from '../wire/staging-link.ts';
 import type { IssuedToken } from '../wire/tokens.ts';
-import { pingOf, restOf, WorkerSilence } from './worker-silence.ts';
+import { Checks, pingOf, restOf, WorkerSilence } from './worker-silence.ts';
 import {
   type FromCentralManager,
   type FromWorker,
@@ -53,6 +53,7 @@ export interface CentralManagerWorkersOptions {
 }
 
 interface Connected {
+  readonly instance: string;
   readonly channel: Channel<FromWorker, FromCentralManager>;
   readonly asking: Asking;
   readonly token: IssuedToken;
@@ -66,6 +67,7 @@ interface Connected {
 export class CentralManagerWorkers {
   readonly #options: CentralManagerWorkersOptions;
   readonly #connected = new Map<string, Connected>();
+  readonly #checks = new Checks<Connected>();
   readonly #awaited = new Set<(instance: string, asking: Asking) => void>();
   /** The connections of this machine's worker. */
   readonly #local = new Set<Connected['channel']>();
@@ -162,16 +164,17 @@ export class CentralManagerWorkers {
 
   send(instance: string, message: FromCentralManager, bytes?: Uint8Array): void {
     const connected = this.#connected.get(instance);
-    if (message.t === 'start') connected?.silence.starts();
+    if (message.t === 'start' && connected) this.#checks.plan(connected, 1);
     connected?.channel.send(message, bytes);
   }
 
   /** Checks for silent workers, every five seconds: a node that loses power does not close its connections. */
   tick(): void {
-    for (const [instance, { channel, silence }] of this.#connected) {
-      if (silence.leavesOut()) continue;
+    for (const connected of this.#checks.next()) {
+      const { instance, channel, silence } = connected;
       const worker = this.#options.centralManager.collector.get(instance);
-      const found = silence.check(channel.heardAt, worker);
+      const found = silence.check(channel.heardAt, worker, this.#checks.last, performance.now());
+      this.#checks.plan(connected, found.again);
       if (worker?.silent !== found.isSilent) this.#silence(instance, found.isSilent);
       if (found.isDead) channel.close('it has stopped reporting');
       // Its messages may take long to reach us; the pong tells it that we are here.
@@ -216,7 +219,11 @@ export class CentralManagerWorkers {
       channel.send(ask);
       return !channel.closed;
     });
-    this.#connected.set(instance, { channel, asking, token, silence: new WorkerSilence(channel.heardAt) });
+    const silence = new WorkerSilence(channel.heardAt, this.#checks.last);
+    const connected: Connected = { instance, channel, asking, token, silence };
+    this.#connected.set(instance, connected);
+    this.#checks.plan(connected, 1);
+    if (before) this.#checks.drop(before);
     if (token.local) this.#local.add(channel);
     if (before) this.#local.delete(before.channel);
     before?.asking.end(ANOTHER);
@@ -330,6 +337,7 @@ export class CentralManagerWorkers {
     const connected = this.#connected.get(instance);
     if (connected?.channel !== channel) return;
     this.#connected.delete(instance);
+    this.#checks.drop(connected);
     this.#local.delete(channel);
     connected.asking.end(message);
     this.#options.shells.away(instance);

@@ -13,14 +13,12 @@ const CHECK = 5;
  * was stopped.
  */
 const QUIET = { ask: 3, silent: 4, dead: 12 } as const;
-/** Of a worker that rests and was heard, so many checks are left out. */
-const LEFT_OUT = 5;
 /**
  * How many pings a second the workers that run nothing send, all together, once they are more than send as many in the usual way; and
- * the longest rest of each between two, in seconds: firewalls forget connections that are quiet for some minutes.
+ * the longest rest of each between two, in seconds.
  */
 const PINGS = 50;
-const LONGEST_REST = 120;
+const LONGEST_REST = 300;
 
 export function pingOf({ local }: Pick<IssuedToken, 'local'>): number {
   return local ? LOCAL_PING : PING;
@@ -42,50 +40,83 @@ export interface Finding {
   readonly isDead: boolean;
   /** It should be told that we are here. */
   readonly isAsked: boolean;
+  /** After how many checks it must be checked again, unless it starts something; until then nothing can be found. */
+  readonly again: number;
 }
 
-const FINE: Finding = { isSilent: false, isDead: false, isAsked: false };
+/** What is to be checked in which of the coming checks: one costs little, but not one of each of ten thousand workers. */
+export class Checks<T> {
+  readonly #at = new Map<T, number>();
+  readonly #due = new Map<number, Set<T>>();
+  /** The number of the last check. */
+  last = 0;
+
+  /** In the check after so many others, and in no other one. */
+  plan(one: T, again: number): void {
+    this.drop(one);
+    const at = this.last + again;
+    this.#at.set(one, at);
+    const due = this.#due.get(at);
+    if (due) due.add(one);
+    else this.#due.set(at, new Set([one]));
+  }
+
+  drop(one: T): void {
+    const at = this.#at.get(one);
+    if (at === undefined) return;
+    this.#at.delete(one);
+    this.#due.get(at)?.delete(one);
+  }
+
+  /** What this check, the next one, is for. */
+  next(): readonly T[] {
+    this.last += 1;
+    const due = [...(this.#due.get(this.last) ?? [])];
+    this.#due.delete(this.last);
+    for (const one of due) this.#at.delete(one);
+    return due;
+  }
+}
 
 /** How long nothing was heard of a worker: a node that loses power does not close its connections. */
 export class WorkerSilence {
   /** When the last byte had arrived as of the last check, by the monotonic clock. */
   #heardAt: number;
-  /** The number of checks since then without any. */
+  /** The number of the last check, and of checks since then without any. */
+  #checked: number;
   #quiet = 0;
   #busy = false;
-  #leaves = 0;
   /** What it was told to rest between pings while it runs nothing, in seconds. */
   rest: number | undefined;
 
-  constructor(heardAt: number) {
+  /** `check`: the number of the last check when it was heard. */
+  constructor(heardAt: number, check = 0) {
     this.#heardAt = heardAt;
+    this.#checked = check;
   }
 
-  /** Whether to leave out this check: one costs little, but not one of each of ten thousand workers. */
-  leavesOut(): boolean {
-    if (this.#leaves === 0) return false;
-    this.#leaves -= 1;
-    return true;
-  }
-
-  /** A job was sent there. */
-  starts(): void {
-    this.#leaves = 0;
-  }
-
-  /** Every five seconds, unless it is left out; `heardAt`: when the last byte arrived. */
-  check(heardAt: number, worker: Claimed | undefined): Finding {
+  /** Check number `check`; `heardAt`: when the last byte arrived, by the same monotonic clock as `now`. */
+  check(heardAt: number, worker: Claimed | undefined, check: number, now: number): Finding {
     const busy = runsSomething(worker);
     // From the start of a job on it rests no more.
     const woke = busy && !this.#busy && this.rest !== undefined;
-    this.#quiet = woke || heardAt > this.#heardAt ? 0 : this.#quiet + 1;
+    const checks = check - this.#checked;
+    if (woke) this.#quiet = 0;
+    else if (heardAt > this.#heardAt)
+      // Of the checks that were left out, those after the byte.
+      this.#quiet = Math.min(checks - 1, Math.floor((now - heardAt) / (1000 * CHECK)));
+    else this.#quiet += checks;
     this.#heardAt = heardAt;
+    this.#checked = check;
     this.#busy = busy;
     const resting = busy || this.rest === undefined ? 0 : Math.ceil((this.rest - PING) / CHECK);
-    if (this.#quiet === 0 && resting > LEFT_OUT) this.#leaves = LEFT_OUT;
     const late = this.#quiet - resting;
-    if (late < QUIET.ask) return FINE;
-    return { isSilent: late >= QUIET.silent, isDead: late >= QUIET.dead, isAsked: late >= QUIET.ask };
+    return {
+      isSilent: late >= QUIET.silent,
+      isDead: late >= QUIET.dead,
+      isAsked: late >= QUIET.ask,
+      again: Math.max(1, QUIET.ask - late),
+    };
   }
 }
 

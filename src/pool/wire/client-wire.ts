@@ -101,6 +101,9 @@ export const userPriority = z.strictObject({
 });
 export type UserPriority = Read<typeof userPriority>;
 
+/** How many looks saw a machine, and saw it open for jobs; and the cores seen: all, busy and suspended. */
+const machineLook = z.object({ looks: count, open: count, cores: amount, busy: amount, suspended: amount });
+
 /** An owner of jobs, as seen by the Negotiator. */
 const poolOwner = z.strictObject({
   owner: text,
@@ -171,6 +174,8 @@ const fromClient = z.discriminatedUnion('t', [
   /** The worker that ran it brings its results to a partner's gateway itself (`to`), or no more. */
   message('direct', { id, key, to: maybe(directHome) }),
   message('capacity', { id }),
+  /** Whether it answers. */
+  message('beat', { id }),
   /** What a map's tasks have in common. */
   message('base', { base: text, spec: runSpec, ad, size, owner: text, lease: amount }),
   /**
@@ -178,8 +183,10 @@ const fromClient = z.discriminatedUnion('t', [
    * base's.
    */
   message('tasks', { base: text, tasks: z.array(z.tuple([key, texts, maybe(z.array(inputFile))])) }),
-  /** The ads of the pool's slots; `only`: these attributes of them. */
-  message('slots', { id, only: z.exactOptional(z.array(text)) }),
+  /** The ads of the pool's slots. */
+  message('slots', { id }),
+  /** What a look at its machines shows for the usage of a day, which has those that are named already. */
+  message('machines', { id, named: z.array(text) }),
   /** The owners who use the pool or wait for it. */
   message('owners', { id }),
   /** Changes what the Negotiator knows of an owner, as condor_userprio does; without `owner`, of all (only `reset`). */
@@ -216,6 +223,7 @@ const toClient = z.discriminatedUnion('t', [
   message('fetched', { id, outcome: fetchOutcome }),
   message('capacity', { id, capacity }),
   message('slots', { id, ads: z.array(ad) }),
+  message('machines', { id, machines: z.record(text, machineLook) }),
   message('owners', { id, owners: z.array(poolOwner) }),
   message('priority-set', { id, known: flag }),
   message('reserved', { id, reservations: z.array(reservation) }),
