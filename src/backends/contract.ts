@@ -57,6 +57,8 @@ export interface Backend {
   beside?(id: string, commandLine: string): string;
   /** What it means that a wrapper was told to end, if no batch system could have told it, nor did we. */
   readonly told?: Verdict;
+  /** It may not say that it ended a job: a wrapper that was told to end, and not by us, was cancelled there. */
+  readonly silent?: true;
   /** Its jobs have one machine each. */
   readonly oneHost?: true;
   /** A submit command that it has no portable option for; `instead`: an option that some sites have. */

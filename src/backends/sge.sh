@@ -137,7 +137,7 @@ backend_account() { # ids
       id = field["jobnumber"]
       name = field["jobname"]
       if (field["taskid"] ~ /^[0-9]+$/) { name = name "[" field["taskid"] "]"; id = id "." field["taskid"] }
-      if (id in want) print id "|" name "|" field["failed"] "|" field["exit_status"] "|" field["start_time"] "|" field["end_time"] "|" field["hostname"]
+      if (id in want) print id "|" name "|" field["failed"] "|" field["exit_status"] "|" field["start_time"] "|" field["end_time"] "|" field["hostname"] "|" field["maxvmem"] "|" field["slots"] "|" field["category"]
       split("", field)
     }
     /^====/ { done(); next }

@@ -89,16 +89,41 @@ function queueEntry(rest: string): QueueEntry {
 }
 
 /**
- * A qacct(1) record as `ID|NAME|FAILED|EXIT|START|END|HOST`; the name holds our tag. Our job script's status is below
- * 128.
+ * A qacct(1) record as `ID|NAME|FAILED|EXIT|START|END|HOST|MAXVMEM|SLOTS|CATEGORY`; the name holds our tag. Our job
+ * script's status is below 128.
  */
 function accountOf(line: string): Account | undefined {
-  const [id = '', name = '', failed = '', exit = '', , end = ''] = line.split('|');
+  const [id = '', name = '', ...fields] = line.split('|');
+  const [failed = '', exit = '', , end = '', , vmem = '', slots = '', ...category] = fields.map((one) =>
+    one.replace(/\s+/g, ' '),
+  );
   const code = Number(failed.split(/[ :]/)[0]);
   if (!/^\d+(\.\d+)?$/.test(id) || failed === '' || !Number.isInteger(code)) return undefined;
   const key = /^gryphus\.(.+)\.\d+$/.exec(name)?.[1];
-  const message = code === 0 ? `exit ${exit}` : `failed ${failed.replace(/\s+/g, ' ')}, exit ${exit}`;
-  return { id, by: causeOf(code, Number.parseInt(exit, 10), end), message, ...(key === undefined ? {} : { key }) };
+  const of = { id, ...(key === undefined ? {} : { key }) };
+  const by = causeOf(code, Number.parseInt(exit, 10), end);
+  const message = code === 0 ? `exit ${exit}` : `failed ${failed}, exit ${exit}`;
+  const memory = by === 'timeout' || by === 'cancelled' ? beyondMemory(vmem, slots, category.join('|')) : undefined;
+  if (memory === undefined) return { ...of, by, message };
+  return { ...of, by: 'out-of-memory', message: `${memory}; ${message}` };
+}
+
+/**
+ * The code for a limit is the same for memory as for time, so the most memory that it had is compared with what it was
+ * to have of each slot. Limits of the queue alone are not in the accounting.
+ */
+function beyondMemory(vmem: string, slots: string, category: string): string | undefined {
+  const limit = /\bh_vmem=([\w.]+)/.exec(category)?.[1] ?? '';
+  if (!(bytesOf(vmem) > bytesOf(limit) * Math.max(1, Number(slots) || 1))) return undefined;
+  return `it used ${vmem} and was limited to h_vmem=${limit} for each slot, by batch_extra_submit_args or extra_args`;
+}
+
+/** `300M`, `1.5g`, `488.555MB`; NaN if it is no amount. Small letters are powers of 1000 (sge_types(1)). */
+function bytesOf(text: string): number {
+  const [, number = '', letter = ''] = /^([\d.]+)([kmgt]?)B?$/i.exec(text) ?? [];
+  if (number === '') return Number.NaN;
+  const unit = letter === letter.toUpperCase() ? 1024 : 1000;
+  return Number(number) * unit ** ['', 'k', 'm', 'g', 't'].indexOf(letter.toLowerCase());
 }
 
 /** Codes of sge_status(5). */

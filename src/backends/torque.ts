@@ -16,6 +16,8 @@ export const torque: Backend = {
   patience: { lookEvery: 30_000, lookAgain: 1000, lost: 12_000, lag: 30_000, verdict: 5000, closing: 5000 },
   arrays: true,
   accounts: false,
+  // Slurm's imitations give no exit status, and a server may keep no ended jobs.
+  silent: true,
   submitWords,
   // With or without the server's name; an array's id has brackets.
   idOf: (answer) => /^\d+(\[\d*\])?(\.[^\s]+)?$/.exec(answer)?.[0],

@@ -39,6 +39,8 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     const remedy = LIFE[job.state].does === 'watch' ? remedyOf(message) : undefined;
     if (remedy !== undefined) suggestions.push(`${remedy}; then submit it again.`);
   }
+  const urlWait = urlAwaited(job, inPool ? message : undefined);
+  if (urlWait !== undefined) details.push(urlWait);
   const id = readString(job.attrs, 'GridJobId');
   if (id !== undefined && !inPool) details.push(`Its id there is ${id}.`);
   if (connection && connection.connection !== 'up' && connection.message !== '') {
@@ -85,6 +87,13 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     suggestions.push(`gryphus release ${formatJobId(job.id)}`);
   }
   return { id: job.id, state: job.state, summary, details, suggestions };
+}
+
+/** The URL whose server is away; at other sites, an input's is in the site's status. */
+function urlAwaited(job: JobRecord, status: string | undefined): string | undefined {
+  if (job.state === 'preparing') return /^WAITING \((.*)\)$/s.exec(status ?? '')?.[1];
+  const result = job.state === 'finished' ? readString(job.attrs, 'GryphusUrlWait') : undefined;
+  return result && `${result} It is retried for ten minutes; then the job is held, and its results stay at the site.`;
 }
 
 /** Of the jobs that start together with a parallel one, those that will not come by themselves. */

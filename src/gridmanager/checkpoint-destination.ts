@@ -57,7 +57,7 @@ async function namesIn(directory: string): Promise<string[]> {
 
 async function put(ctx: SiteContext, job: JobRecord, from: string, to: string): Promise<void> {
   const key: AttemptKey = keyOf(ctx, job);
-  await ctx.urls.outputs.store(key, from, to, readString(job.attrs, 'x509userproxy'), { parents: true });
+  await ctx.urls.outputs.store(key, from, to, readString(job.attrs, 'x509userproxy'));
 }
 
 function urlOf(directory: string, name: string): string {

@@ -93,7 +93,8 @@ async function bringHome(ctx: SiteContext, jobs: readonly JobRecord[]): Promise<
   }
   await commitChanges(ctx, changes);
   crashPoint('gm.saved-fetch');
-  return { settled: changes.length, arriving: [...outcomes.values()].filter(isArriving).length };
+  const settled = changes.filter(({ event }) => event !== undefined).length;
+  return { settled, arriving: [...outcomes.values()].filter(isArriving).length };
 }
 
 /** Leaves the results at the site and holds the job; `undefined` if the transfer is to be retried. */
@@ -243,13 +244,16 @@ async function settle(
     const times = hasTravelled(ctx, job, files) ? transferTimes('Out', began, ctx.now()) : {};
     const lost = outcome.ok && outcome.lost ? statusAttributes({ how: outcome.lost }) : {};
     const found = leaves ? { GryphusSaved: saved ? 'true' : null } : missing(ctx, job, outcome);
-    const set = { BytesRecvd: `${bytes}.0`, ...times, ...lost, ...found };
+    const set = { BytesRecvd: `${bytes}.0`, GryphusUrlWait: null, ...times, ...lost, ...found };
     return { ...change, event: 'fetched', set };
   } catch (thrown) {
     if (!(thrown instanceof GryphusError)) return kept(ctx, job, thrown);
     if (thrown.code === 'output-too-large') await ctx.spool.remove(key);
-    if (ctx.urls.outputs.mayComeLater(key, thrown)) return undefined;
-    return { ...change, event: 'keep', set: holdByError(thrown) };
+    if (ctx.urls.outputs.mayComeLater(key, thrown)) {
+      const said = quoted(thrown.message);
+      return job.attrs.get('GryphusUrlWait') === said ? undefined : { ...change, set: { GryphusUrlWait: said } };
+    }
+    return { ...change, event: 'keep', set: { ...holdByError(thrown), GryphusUrlWait: null } };
   }
 }
 

@@ -2,7 +2,7 @@ import { GryphusError } from '../errors.ts';
 import type { AttemptKey } from '../job/ids.ts';
 import { fetcherOf } from '../staging/url/fetchers.ts';
 import { parseFileUrl } from '../staging/url/file-url.ts';
-import type { StoreOptions, UrlFetcher, UrlOptions } from '../staging/url/contract.ts';
+import type { UrlFetcher, UrlOptions } from '../staging/url/contract.ts';
 import type { UrlAccess } from './url-access.ts';
 
 const AT_ONCE = 4;
@@ -27,29 +27,18 @@ export class UrlOutputs {
   /**
    * Uploads one file. Rejects with 'output-unwritable', 'bad-input' or 'url-unreachable'; the message is one sentence.
    */
-  async store(
-    key: AttemptKey,
-    from: string,
-    text: string,
-    proxyFile: string | undefined,
-    options: Pick<StoreOptions, 'parents'> = {},
-  ): Promise<void> {
+  async store(key: AttemptKey, from: string, text: string, proxyFile: string | undefined): Promise<void> {
     if (this.has(key, text)) return;
-    await this.put(from, text, proxyFile, options);
+    await this.put(from, text, proxyFile);
     this.note(key, text);
     this.#failingSince.delete(key);
   }
 
   /** Uploads one file, also if it was uploaded before. Rejects as `store` does. */
-  async put(
-    from: string,
-    text: string,
-    proxyFile: string | undefined,
-    { parents = false }: Pick<StoreOptions, 'parents'> = {},
-  ): Promise<void> {
+  async put(from: string, text: string, proxyFile: string | undefined): Promise<void> {
     await this.#with(text, proxyFile, async (fetcher, url, options) => {
       if (!fetcher.store) throw new GryphusError('output-unwritable', `Outputs cannot be written to ${text}.`);
-      await fetcher.store(from, url, { ...options, parents });
+      await fetcher.store(from, url, options);
     });
   }
 

@@ -1,7 +1,7 @@
 import type { Backend, Verdict } from '../backends/contract.ts';
 import type { Ending, Report, SiteCause } from '../site/contract.ts';
 import { type ViewEntry, presentLine, type QueueLine } from './entry.ts';
-import type { Owner } from '../site/exit-record.ts';
+import type { ExitRecord, Owner } from '../site/exit-record.ts';
 
 /**
  * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: query the
@@ -80,7 +80,7 @@ function classifyExit(
   const again = entry.backInQueue || isSecondOfSameJob(entry);
   // An ordinary end in the queue is that of the second copy, or of a run that never began.
   if (line?.entry.is === 'ended' && !(again && line.entry.by === 'itself'))
-    return ended(entry, blame(record.ending, line.entry));
+    return ended(entry, line.entry.by === 'itself' ? unsaid(entry, record, backend) : blame(record.ending, line.entry));
   const requeue = line?.entry.is === 'waiting' || line?.entry.is === 'held' ? requeued(line) : undefined;
   if (requeue !== undefined && lookedAt > entry.exitSeenAt) {
     return { ...ended(entry, blame(record.ending, requeue)), action: 'prune' };
@@ -98,8 +98,16 @@ function classifyExit(
     return { ...running(entry, line), action: 'account', restless: true };
   if (waited < (line?.entry.is === 'running' ? closing : verdict))
     return { ...running(entry, line), action: 'look', restless: true };
-  return ended(entry, outOfTime(entry, record.ending) ?? record.ending);
+  return ended(entry, unsaid(entry, record, backend));
 }
+
+/** The ending where the batch system says nothing of who caused it. */
+function unsaid(entry: ViewEntry, { told, ending }: ExitRecord, { silent }: Backend): Ending {
+  const late = outOfTime(entry, ending);
+  if (late !== undefined) return late;
+  return told && silent && !entry.cancelled ? blame(ending, TOLD) : ending;
+}
+const TOLD: Verdict = { by: 'cancelled', message: 'it was told to end, and the batch system does not say why' };
 
 /** Without a known sender, as when a server keeps no history, a signal at the time limit came from the batch system. */
 function outOfTime({ limit }: ViewEntry, ending: Ending): Ending | undefined {

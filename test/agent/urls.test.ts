@@ -117,11 +117,23 @@ queue 2`);
       async () => String((await agent.ads(waiting))[0]?.['GridJobStatus']).includes('HTTP 503') || undefined,
       200_000,
     );
+    expect(await agent.ok('why', `${waiting}.0`)).toContain(`${base}/in cannot be reached now: HTTP 503`);
+    const results = await agent.submit(
+      `${script('echo x > out')}transfer_output_files = out\noutput_destination = ${base}/late\nqueue\n`,
+    );
+    const why = await until('its results to be offered', async () => {
+      const said = await agent.ok('why', `${results}.0`);
+      return said.includes('HTTP 503') ? said : undefined;
+    });
+    expect(why).toContain(`${base}/late/out cannot be reached now: HTTP 503`);
+    expect(why).toContain('It is retried for ten minutes');
     const other = await agent.submit(`${script('true')}should_transfer_files = YES\nqueue\n`);
     await agent.ok('wait', '--no-outcome', '--timeout', '200', String(other));
     away = false;
-    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(waiting));
+    await agent.ok('wait', '--no-outcome', '--timeout', '200', String(waiting), String(results));
     expect(stored.get('/o=1')).toBe('/in');
+    expect(stored.get('/late/out')).toBe('x\n');
+    expect((await agent.ads(results))[0]).not.toHaveProperty('GryphusUrlWait');
   }, 300_000);
 
   it('are fetched by the site itself where its file says so', async () => {

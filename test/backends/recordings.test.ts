@@ -299,6 +299,18 @@ describe('Grid Engine, recorded', () => {
     });
   });
 
+  it.each([
+    ['488.555MB', '1', '-l h_vmem=300M,h_rt=600', 'out-of-memory'],
+    ['488.555MB', '2', '-q main.q -l h_vmem=300M -pe smp 2', 'timeout'],
+    ['1.2G', '1', '-l h_rt=600,h_vmem=1000m', 'out-of-memory'],
+    ['9.750MB', '1', '-l h_rt=20', 'timeout'],
+    ['9.750MB', '1', '-l h_rt=20,h_vmem=INFINITY', 'timeout'],
+  ])('the code of a limit is of memory where more was used: %s, %s slots, %s', (vmem, slots, category, by) => {
+    const failed = '37  : qmaster enforced h_rt, h_cpu, or h_vmem limit|137                  (Killed)';
+    const found = sge.accountOf?.(`5.2|gryphus.a.9.1.1.1|${failed}|t|t|localhost|${vmem}|${slots}|${category}`);
+    expect(found).toMatchObject({ by, message: expect.stringContaining('limit, exit 137 (Killed)') });
+  });
+
   it.each(refusals('sge/qsub-refusals.tsv'))('a refusal with status %i is understood: %s', (status, message) => {
     const kind = message.includes('got send error') ? 'later' : 'never';
     expect(sge.refusalOf(status, message)).toMatchObject({ kind });

@@ -45,6 +45,22 @@ const reasons = (ground: () => BatchGround<Sge>): void =>
     expect((await site.cancel([key])).get(key)).toEqual({ ok: true });
     await site.close();
   }, 90_000);
+/** Its code for the end is that of the time limit. */
+const memory = (ground: () => BatchGround<Sge>): void =>
+  it('knows a memory limit from a time limit', async () => {
+    const site = await ground().open();
+    const key = freshKey();
+    // The execution daemon measures all processes of the job together; each by itself stays below.
+    const hogs = 'for i in 1 2 3 4 5 6; do perl -e \'$x = "x" x 4e7; sleep 100\' & done; wait';
+    await run(site, [ledgerJob(ground(), key, hogs, { batch: { extraArgs: ['-l', 'h_vmem=200M,h_rt=600'] } })]);
+    expect((await new Watch(site).ended(key, 60_000)).how).toMatchObject({
+      kind: 'by-site',
+      cause: 'out-of-memory',
+      message: expect.stringMatching(/limited to h_vmem=200M/),
+    });
+    await site.forget([key]);
+    await site.close();
+  }, 90_000);
 const several = (ground: () => BatchGround<Sge>): void => {
   nodesTests({
     listing: `cut -d ' ' -f 1,2 "$PE_HOSTFILE"; echo "$NSLOTS slots"`,
@@ -75,5 +91,5 @@ testSite({
   makeSite: sshSge,
   skip: skipWithoutSge(),
   ordinary: OF_ITS_COMMANDS,
-  more: (ground) => [faults, arrays, reasons, several].forEach((tests) => tests(ground)),
+  more: (ground) => [faults, arrays, reasons, memory, several].forEach((tests) => tests(ground)),
 });

@@ -5,6 +5,7 @@ import type { Backend } from '../../src/backends/contract.ts';
 import { fork } from '../../src/backends/fork.ts';
 import { pbs } from '../../src/backends/pbs.ts';
 import { slurm } from '../../src/backends/slurm.ts';
+import { torque } from '../../src/backends/torque.ts';
 import type { AttemptKey } from '../../src/job/ids.ts';
 import type { SiteAnswer, AnswerLine } from '../../src/jobmanager/answer.ts';
 import { View } from '../../src/jobmanager/view.ts';
@@ -274,6 +275,28 @@ describe('what a site says of an attempt', () => {
     }
     s.pass(0);
     expect(s.is).toMatchObject({ is: 'ended', how });
+  });
+
+  it.each([
+    ['signaled:15', 'TERM', '00:00:10', { kind: 'by-site', cause: 'timeout' }],
+    ['signaled:15', 'TERM', '00:01:00', { kind: 'by-site', cause: 'cancelled' }],
+    ['exited:143', 'TERM', '00:01:00', { kind: 'by-site', cause: 'cancelled' }],
+    ['signaled:15', '', '00:01:00', { kind: 'signaled', signal: 15 }],
+  ])('knows an end that the queue gives no status of: %s, told %j, limit %s', (how, told, limit, ending) => {
+    for (const after of [line(`C|||n1/0|${limit}|`), `- gryphus.${KEY}.1 12`]) {
+      const s = scene(torque);
+      s.committed();
+      s.say(`event ${KEY}.1.s ${OWNER}`, ...queue(line(`R|||n1/0|${limit}|`)));
+      s.say(`event ${KEY}.1.x ${exit(how, told)}`, ...queue(after));
+      s.pass(torque.patience.verdict);
+      expect(s.is).toMatchObject({ is: 'ended', how: ending });
+    }
+    const ours = scene(torque);
+    ours.committed();
+    ours.say(`job ${KEY} 1 c`);
+    ours.say(`event ${KEY}.1.x ${exit('signaled:15', 'TERM')}`, ...queue(`- gryphus.${KEY}.1 12`));
+    ours.pass(torque.patience.verdict);
+    expect(ours.is).toMatchObject({ is: 'ended', how: { kind: 'signaled', signal: 15 } });
   });
 
   it('takes the end by a signal of what the site starts again for no end of its own', () => {

@@ -1,5 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -98,6 +107,20 @@ describe.skipIf(skipWithoutFtpd()).each([{ tls: false }, { tls: true }])(
       });
       const plain = new URL(url('data').href.replace('ftps:', 'ftp:'));
       await expect(ftpFetcher.fetch(plain, to, options())).rejects.toThrow('write ftps://');
+    });
+
+    it('are put into directories that were not there, and refused where the server refuses', async () => {
+      const from = join(dir, 'out');
+      writeFileSync(from, 'result');
+      const at = (path: string) => new URL(url('').href + path);
+      await ftpFetcher.store?.(from, at('results/a%20b/7.0/out'), options());
+      expect(readFileSync(join(ftpd.files, 'results/a b/7.0/out'), 'utf8')).toBe('result');
+      // The server closes the data connection before it says why.
+      mkdirSync(join(ftpd.files, 'closed'), { mode: 0o555 });
+      await expect(ftpFetcher.store?.(from, at('closed/out'), options())).rejects.toMatchObject({
+        code: 'output-unwritable',
+        message: expect.stringContaining('550 '),
+      });
     });
 
     it('a server that went away may come back', async () => {

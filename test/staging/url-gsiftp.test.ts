@@ -152,7 +152,7 @@ describe.skipIf(MISSING.length > 0)('files by gsiftp URLs', () => {
     expect(await by(stranger)).toMatchObject({ code: 'input-missing' });
     expect(await by(join(dir, 'no such proxy'))).toMatchObject({ code: 'input-missing' });
     expect(await failure(fetch(there('no such file'), 'never'))).toMatchObject({ code: 'input-missing' });
-    const unwritable = gsiftpFetcher.store?.(join(dir, 'there'), url('/no/such/dir/x'), { proxyFile });
+    const unwritable = gsiftpFetcher.store?.(join(dir, 'there'), url('/proc/none/x'), { proxyFile });
     expect(await failure(unwritable)).toMatchObject({ code: 'output-unwritable' });
     const nobody = new URL(`gsiftp://localhost:${await freePort()}/x`);
     expect(await failure(gsiftpFetcher.fetch(nobody, join(dir, 'never'), { proxyFile }))).toMatchObject({

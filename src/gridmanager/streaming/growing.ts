@@ -231,8 +231,7 @@ export class GrowingOutputs {
     const { id, attempt, version } = what;
     const place = placeOf(what.of);
     const proxy = readString(what.attrs, 'x509userproxy');
-    const put = (from: string, suffix: string) =>
-      this.#options.outputs.put(from, besideUrl(what.to, suffix), proxy, { parents: true });
+    const put = (from: string, suffix: string) => this.#options.outputs.put(from, besideUrl(what.to, suffix), proxy);
     const paths = await this.#paths(what);
     const sizes = await Promise.all(paths.map(async (path) => (await stat(path).catch(() => undefined))?.size ?? 0));
     const size = sizes.reduce((sum, one) => sum + one, 0);

@@ -12,17 +12,12 @@ export interface UrlFetcher {
    */
   fetch(url: URL, to: string, options: UrlOptions): Promise<Fetched>;
   /**
-   * Stores the file `from` at the URL, replacing what is there. Errors: 'output-unwritable' if the server will never
+   * Stores the file `from` at the URL, replacing what is there; directories of its path that are not there are made. Errors: 'output-unwritable' if the server will never
    * take it, 'url-unreachable' if it may later. A read-only way lacks this method.
    */
-  store?(from: string, url: URL, options: StoreOptions): Promise<void>;
+  store?(from: string, url: URL, options: UrlOptions): Promise<void>;
   /** Removes a file, or a directory that is empty; one that is not there counts as removed. Errors: as for `store`. */
   remove?(url: URL, what: 'file' | 'directory', options: UrlOptions): Promise<void>;
-}
-
-export interface StoreOptions extends UrlOptions {
-  /** Directories of the path that are not there are made. */
-  readonly parents?: boolean;
 }
 
 export interface UrlOptions {

@@ -9,6 +9,21 @@ import { unreachable } from './trouble.ts';
 
 /** What FTP and GridFTP have in common once the client has logged in. `url` is for messages. */
 
+/** How long a server that has broken off the data connection may take to say why, in milliseconds. */
+const WHY_MS = 2000;
+
+/**
+ * A server that refuses a file may reset the data connection before its refusal arrives by the control connection. The
+ * client would end at the first of the two, and take the refusal for a lost connection.
+ */
+export function hearRefusals({ ftp }: Client): void {
+  const close = ftp.closeWithError.bind(ftp);
+  ftp.closeWithError = (error) => {
+    if (error.message.endsWith('(data socket)')) setTimeout(close, WHY_MS, error);
+    else close(error);
+  };
+}
+
 export interface RemoteFile {
   readonly bytes: number;
   readonly version: string | undefined;

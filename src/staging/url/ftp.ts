@@ -3,7 +3,7 @@ import { Client, FTPError } from 'basic-ftp';
 import { asError, GryphusError } from '../../errors.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf, schemeOf } from './file-url.ts';
-import { download, lookAt, makeDirectories, removeAt, upload } from './ftp-files.ts';
+import { download, hearRefusals, lookAt, makeDirectories, removeAt, upload } from './ftp-files.ts';
 import { type TransferDirection, needsLogin, ofConnection, refused, unreachable } from './trouble.ts';
 
 /** After this many milliseconds without a byte, the server counts as gone. */
@@ -32,7 +32,7 @@ export const ftpFetcher: UrlFetcher = {
 
   store(from, url, options) {
     return session(url, 'store', options, async (client) => {
-      if (options.parents) await makeDirectories(client, remotePath(url));
+      await makeDirectories(client, remotePath(url));
       await upload(client, from, remotePath(url), async (waiting, { bytes }) => {
         const arrived = await client.size(waiting);
         if (arrived !== bytes) throw unreachable(url, `${arrived} of ${bytes} bytes arrived`);
@@ -56,6 +56,7 @@ async function session<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = new Client(IDLE_MS);
+  hearRefusals(client);
   const stop = () => client.close();
   signal?.addEventListener('abort', stop);
   try {

@@ -6,7 +6,7 @@ import { openCaDirectory } from '../../credentials/x509/ca-directory.ts';
 import { asError, GryphusError } from '../../errors.ts';
 import type { UrlFetcher, UrlOptions } from './contract.ts';
 import { pathOf } from './file-url.ts';
-import { download, makeDirectories, removeAt, upload } from './ftp-files.ts';
+import { download, hearRefusals, makeDirectories, removeAt, upload } from './ftp-files.ts';
 import { sha256Of } from '../sha256.ts';
 import { type TransferDirection, ofConnection, proxyEnded, refused, unreachable } from './trouble.ts';
 
@@ -36,7 +36,7 @@ export const gsiftpFetcher = {
 
   store(from, url, options) {
     return session(url, 'store', options, async (client) => {
-      if (options.parents) await makeDirectories(client, remotePath(url));
+      await makeDirectories(client, remotePath(url));
       await upload(client, from, remotePath(url), async (waiting, { sha256 }) => {
         const said = await checksum(client, waiting);
         if (said === undefined || said === sha256) return;
@@ -74,6 +74,7 @@ async function session<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const client = new Client(IDLE_MS);
+  hearRefusals(client);
   const stop = () => client.close();
   const file = proxyFile ?? defaultFiles().proxy;
   let end: number | undefined;

@@ -44,7 +44,7 @@ export const httpFetcher: UrlFetcher = {
     let answer = await put();
     answer.message.resume();
     // WebDAV makes no directories by itself (RFC 4918, 9.7.1).
-    if (options.parents && [404, 409].includes(answer.message.statusCode ?? 0)) {
+    if ([404, 409].includes(answer.message.statusCode ?? 0)) {
       await makeCollections(url, options);
       answer = await put();
       answer.message.resume();
