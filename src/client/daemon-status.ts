@@ -6,7 +6,7 @@ import { GryphusError } from '../errors.ts';
 import { centralManagerOf, workerOf } from '../pool/host/pid-files.ts';
 import { failureOf, type PoolPlaces, poolPlaces } from '../pool/host/places.ts';
 import { hostElsewhere, openQueue, type Queue, queueRepairs, serverState, stopRedis } from '../queue/api.ts';
-import { DAEMONS } from '../queue/tables.ts';
+import { DAEMONS, UNSENT_MAIL, WHOLE } from '../queue/tables.ts';
 import { owedLogs } from '../queue/owed-logs.ts';
 import { COMMAND_SERVER, type Daemon, MANAGER, SCHEDULER, WEB } from '../util/daemon.ts';
 import { isAlive, type ProcessIdentity } from '../util/process-identity.ts';
@@ -20,12 +20,16 @@ const PATIENCE_WITHOUT_QUEUE_MS = 2_000;
 /** The same of a worker, which may be writing checkpoints. */
 const PATIENCE_OF_WORKER_MS = 660_000;
 
+/** How long status shows that mail could not be sent, if none was to be sent since; milliseconds. */
+const MAIL_SHOWN_MS = 7 * 86_400_000;
+
 type Manager = Daemon & { readonly identity: string };
 
 export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Promise<Totals>): Promise<DaemonStatus> {
   const scheduler = await runningScheduler(queue);
   const settings = await loadSettings(paths);
   const userLogs = await owedLogs(queue.kv);
+  const unsentMail = await UNSENT_MAIL.get(queue.kv, WHOLE);
   const poolTrouble = failureOf(poolPlaces(paths).clientSocket);
   return {
     ...ofScheduler(scheduler),
@@ -34,6 +38,7 @@ export async function daemonStatus(queue: Queue, paths: Paths, totals: () => Pro
     managers: (await managersOf(queue)).map(shown),
     totals: await totals(),
     ...(userLogs.count > 0 ? { userLogs } : {}),
+    ...(unsentMail && unsentMail.at > Date.now() - MAIL_SHOWN_MS ? { unsentMail } : {}),
     ...(await repairsOf(paths)),
     ...(poolTrouble === undefined ? {} : { poolTrouble }),
   };

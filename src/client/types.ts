@@ -4,7 +4,7 @@ import type { Totals } from '../job/totals.ts';
 import type { AdText } from '../enqueue/types.ts';
 import type { Build } from '../util/daemon.ts';
 import type { FetchProgress } from '../queue/api.ts';
-import type { OwedLogs } from '../queue/tables.ts';
+import type { OwedLogs, UnsentMail } from '../queue/tables.ts';
 
 export type { Totals } from '../job/totals.ts';
 export type { Build } from '../util/daemon.ts';
@@ -221,6 +221,8 @@ export interface DaemonStatus {
   readonly totals?: Totals;
   /** User logs that cannot be written now: how many, and the first one. `since`: Unix milliseconds. */
   readonly userLogs?: OwedLogs;
+  /** Why mail could not be sent in the last 7 days, if none was sent since. */
+  readonly unsentMail?: UnsentMail;
   /** Bytes of the queue's file that had changed by themselves and were put back in the last 30 days; `at`: Unix milliseconds. */
   readonly repairs?: { readonly count: number; readonly at: number; readonly message: string };
   /** Why the pool's central manager does not run, if it ended with an error. */

@@ -75,7 +75,7 @@ ask_queue() {
     say "queue $kind"
   else
     rm -f "$new"
-    say "queue bad $status $(printf '%s\n' "$answer" | head -n 3 | encoded)"
+    say "queue bad $status $(printf '%s\n' "$answer" | sed -n '/[^[:blank:]]/{p;q;}' | encoded)"
   fi
 }
 LOOKS=0

@@ -156,6 +156,13 @@ export const OWED_LOGS = new Table('user-log', OWED);
 
 /** Mails that wait to be sent, by recipient and the message's key. */
 export const WAITING_MAIL = new Table('mail-waiting', PENDING);
+const MAIL_TROUBLE = z.object({ since: z.number(), at: z.number(), error: z.string(), lost: z.boolean() });
+/**
+ * Why mail cannot be sent, since when, and when that was seen last (Unix milliseconds); `lost`: the server refused one for good. Under WHOLE; no
+ * row: the last one was sent.
+ */
+export const UNSENT_MAIL = new Table('mail-trouble', MAIL_TROUBLE);
+export type UnsentMail = Readonly<z.infer<typeof MAIL_TROUBLE>>;
 /** What was sent lately; under WHOLE. */
 export const SENT_MAIL = new Table('mail', z.array(SENT).readonly());
 

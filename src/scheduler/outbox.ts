@@ -7,11 +7,15 @@ import { sendMail } from '../notify/mail.ts';
 import { MESSAGE } from '../notify/messages.ts';
 import { type Limits, type Pending, post } from '../notify/rate.ts';
 import type { Queue, Work } from '../queue/api.ts';
-import { SENT_MAIL, WAITING_MAIL, WHOLE } from '../queue/tables.ts';
+import type { WorkDone } from '../queue/work-types.ts';
+import { SENT_MAIL, UNSENT_MAIL, WAITING_MAIL, WHOLE } from '../queue/tables.ts';
 import { mailRoute, mailSender } from '../notify/mail-route.ts';
 
-const TRIES = 12;
-const BACK_OFF_MS = 5_000;
+/** Between two tries to send a mail: half of its age, within these bounds; milliseconds. */
+const FIRST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 3_600_000;
+/** A mail that could not be sent for so long is given up, milliseconds. */
+const GIVEN_UP_MS = 7 * 86_400_000;
 const PER_HOUR = 12;
 
 export interface OutboxOptions {
@@ -20,7 +24,8 @@ export interface OutboxOptions {
   readonly log: (message: string, facts?: object) => void;
 }
 
-const MAIL = z.object({ to: z.string(), message: MESSAGE });
+/** `at`: when it was to be sent first, Unix milliseconds. Mails of older builds lack it, and are tried twelve times. */
+const MAIL = z.object({ to: z.string(), message: MESSAGE, at: z.number().optional() });
 
 /** Outgoing mail: kept in the queue until sent, never sent twice, and combined if there is much of it (`post`). */
 export class Outbox {
@@ -64,12 +69,11 @@ export class Outbox {
     const due = post(waiting, history, now, limits);
     await SENT_MAIL.set(kv, WHOLE, due.sent);
     for (const mail of due.mails) {
-      await this.#work.add(
-        'send',
-        `${mail.to} ${mail.keys[0]}`,
-        { to: mail.to, message: { ...mail.message } },
-        { attempts: TRIES, backoffMs: BACK_OFF_MS },
-      );
+      await this.#work.add('send', `${mail.to} ${mail.keys[0]}`, {
+        to: mail.to,
+        message: { ...mail.message },
+        at: Date.now(),
+      });
     }
     const left = new Set(due.waiting.map((one) => `${one.to} ${one.message.key}`));
     for (const { key } of all) if (!left.has(key)) await WAITING_MAIL.delete(kv, key);
@@ -93,16 +97,34 @@ export class Outbox {
     });
   }
 
-  async #send({ to, message }: z.infer<typeof MAIL>): Promise<undefined> {
-    const { settings } = this.#options;
+  async #send({ to, message, at }: z.infer<typeof MAIL>): Promise<WorkDone> {
+    const { queue, settings, log } = this.#options;
     try {
       await sendMail(mailRoute(settings), mailSender(settings), [to], message);
     } catch (thrown) {
       const error = asError(thrown);
-      this.#options.log('mail not sent', { to, error: error.message });
-      if (error instanceof GryphusError && error.retry === 'never') return undefined;
-      throw error;
+      const age = Date.now() - (at ?? 0);
+      const lost = (error instanceof GryphusError && error.retry === 'never') || age > GIVEN_UP_MS;
+      log(lost ? 'mail abandoned' : 'mail not sent', { to, error: error.message });
+      await this.#failed(error.message, lost && at !== undefined);
+      if (lost && at !== undefined) return undefined;
+      if (at === undefined) throw error;
+      return { againInMs: Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, age / 2)) };
     }
+    await UNSENT_MAIL.delete(queue.kv, WHOLE);
     return undefined;
+  }
+
+  /** Publishes it for `status`. */
+  async #failed(error: string, lost: boolean): Promise<void> {
+    const { kv } = this.#options.queue;
+    const now = Date.now();
+    const before = await UNSENT_MAIL.get(kv, WHOLE);
+    await UNSENT_MAIL.set(kv, WHOLE, {
+      since: before?.since ?? now,
+      at: now,
+      error,
+      lost: lost || before?.lost === true,
+    });
   }
 }

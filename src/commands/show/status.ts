@@ -21,6 +21,7 @@ export function statusLines(status: DaemonStatus, sites: readonly SiteStatus[], 
     ...(status.totals ? [`Queue:       ${totalsText(status.totals)}`] : []),
     ...repairLines(status.repairs),
     ...userLogLines(status.userLogs),
+    ...mailLines(status.unsentMail),
     ...(pool === undefined ? poolTroubleLines(status) : [`Pool:        ${pool}`]),
     ...(sites.length > 0 ? ['', ...siteLines(sites, width)] : []),
   ];
@@ -44,6 +45,15 @@ function buildLines({ build, ownBuild }: DaemonStatus): string[] {
     `Gryphus:     ${build ? `${shown(build)}, ` : ''}${age} build than this command's`,
     ...(build && build.path === ownBuild.path ? [] : [`             (${shown(ownBuild)})`]),
     '             `gryphus down && gryphus up` switches to it; jobs keep running',
+  ];
+}
+
+function mailLines(unsent: DaemonStatus['unsentMail']): string[] {
+  if (!unsent) return [];
+  const { since, error, lost } = unsent;
+  return [
+    `Mail:        not sent since ${longDate(since)}: ${oneLine(error)}`,
+    `             ${lost ? 'some is lost' : 'it is tried again'}; \`gryphus alarm test\` tries it now`,
   ];
 }
 
