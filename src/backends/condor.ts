@@ -74,9 +74,9 @@ function submitWords(spec: AttemptSpec): string[] {
 }
 
 const LATER =
-  /Can't find address of|Failed to connect|MAX_JOBS|exceed|Connection refused|Unable to connect|No space left|temporarily/i;
+  /Can't find address of|Failed to connect|MAX_JOBS|Connection refused|Unable to connect|No space left|quota exceeded|temporarily/i;
 /** The pool takes no more jobs for now. */
-const FULL = /MAX_JOBS|exceed/i;
+const FULL = /MAX_JOBS/;
 const UNCLEAR = /timed? ?out|Failed to (commit|end) |lost connection|Error reading|transaction/i;
 /**
  * A submit requirement of the pool was not met: the schedd refused the job and gives the reason on the next line

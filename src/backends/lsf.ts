@@ -48,7 +48,7 @@ function submitWords(spec: AttemptSpec): string[] {
 }
 
 const LATER =
-  /threshold reached|job limit|limit has been reached|LSF is down|Cannot connect to LSF|Failed in an LSF library call|temporarily|No space left/i;
+  /threshold reached|job limit|limit has been reached|LSF is down|Cannot connect to LSF|Failed in an LSF library call|temporarily|Queue has been closed|No space left|Disk quota exceeded/i;
 
 /** The answer was lost; the job may be there. */
 const UNCLEAR = /sending\/receiving a message|Connection reset|Broken pipe/i;

@@ -51,7 +51,7 @@ function submitWords(spec: AttemptSpec): string[] {
  */
 const LATER = new Set([38, 39, 173, 160, 162, 222]);
 const PASSING =
-  /Connection refused|cannot connect to server|Maximum number of jobs|would exceed .*\blimit\b|Queue is not enabled|No space left/i;
+  /Connection refused|cannot connect to server|Maximum number of jobs|would exceed .*\blimit\b|Queue is not enabled|No space left|Disk quota exceeded/i;
 /** PBSE 38 and 39, and their texts. */
 const FULL = /Maximum number of jobs|would exceed .*\blimit\b/i;
 /** qsub sent its request, then lost the server or the answer. */

@@ -48,7 +48,7 @@ function submitWords(spec: AttemptSpec): string[] {
 
 /** The qmaster was not reached, or a limit applies for now (qsub(1): status 25, may be accepted later). */
 const LATER =
-  /unable to send message to qmaster|unable to contact qmaster|got select error|jobs are allowed|max_u_jobs|max_jobs|resource quota|No space left/i;
+  /unable to send message to qmaster|unable to contact qmaster|got select error|jobs are allowed|max_u_jobs|max_jobs|resource quota|No space left|Disk quota exceeded/i;
 /** The site takes no more jobs for now. */
 const FULL = /jobs are allowed|max_u_jobs|max_jobs/i;
 const UNCLEAR = /got read error|timeout|timed out|got no response|broken pipe/i;

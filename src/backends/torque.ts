@@ -44,7 +44,7 @@ function submitWords(spec: AttemptSpec): string[] {
 }
 
 const LATER =
-  /Connection refused|cannot connect to server|connect failure|Queue is not enabled|currently not available|too busy|transient failure|shutting down|No free connections|could not connect to trqauthd|Protocol authentication error|Munge encode failed|No space left/i;
+  /Connection refused|cannot connect to server|connect failure|Queue is not enabled|currently not available|too busy|transient failure|shutting down|No free connections|could not connect to trqauthd|Protocol authentication error|Munge encode failed|No space left|Disk quota exceeded/i;
 /** The site takes no more jobs for now: a limit of the queue or of the server, for one user or for all. */
 const FULL = /Maximum number of jobs|MaxSubmit|temporarily unable/i;
 /** qsub itself retries after some of these, and may have submitted twice. */

@@ -369,6 +369,12 @@ describe('HTCondor, recorded', () => {
       code: 'site-refused',
       message: 'This pool wants a project.',
     });
+    // It speaks of the job, not of how many there are.
+    expect(condorRefusal(1, `${commit}ERROR: request_memory exceeds the 4000 MB of this pool\n`)).toEqual({
+      kind: 'never',
+      code: 'site-refused',
+      message: 'request_memory exceeds the 4000 MB of this pool',
+    });
     expect(condorRefusal(1, `${commit}ERROR: Failed to connect to schedd.\n`)).toBe('unclear');
     expect(condorRefusal(1, commit)).toBe('unclear');
   });

@@ -8,6 +8,7 @@ import { sge } from '../../src/backends/sge.ts';
 import { slurm } from '../../src/backends/slurm.ts';
 import { slurmRefusal } from '../../src/backends/slurm-refusals.ts';
 import { slurmEntry, slurmVerdict } from '../../src/backends/slurm-states.ts';
+import { torque } from '../../src/backends/torque.ts';
 import { spec } from '../conformance/kit.ts';
 
 const recorded = (name: string): string[] =>
@@ -101,6 +102,17 @@ describe('a failed sbatch', () => {
     [condor, 1, 'ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER'],
   ])('means that the site is full where it counts jobs: %#', (backend, status, message) => {
     expect(backend.refusalOf(status, message)).toMatchObject({ kind: 'later', code: 'site-full' });
+  });
+
+  it.each([
+    [sge, 1, "Unable to run job: can't write job spool file: Disk quota exceeded\nExiting."],
+    [pbs, 1, 'qsub: could not create tmp file: Disk quota exceeded'],
+    [torque, 1, 'qsub: submit error (cannot write the script file: Disk quota exceeded)'],
+    [lsf, 255, 'night: Queue has been closed. Job not submitted.'],
+    [lsf, 255, 'cannot write the job file: Disk quota exceeded. Job not submitted.'],
+    [condor, 1, 'ERROR: Cannot write the submit digest: Disk quota exceeded'],
+  ])('means that the job waits where the site itself is not well: %#', (backend, status, message) => {
+    expect(backend.refusalOf(status, message)).toMatchObject({ kind: 'later', code: 'site-busy' });
   });
 
   it.each([
