@@ -2,6 +2,7 @@ import type { Backend, Verdict } from '../backends/contract.ts';
 import type { Ending, Report, SiteCause } from '../site/contract.ts';
 import { type ViewEntry, presentLine, type QueueLine } from './entry.ts';
 import type { ExitRecord, Owner } from '../site/exit-record.ts';
+import { sentence } from '../util/plain-text.ts';
 
 /**
  * What to do before more can be said. `fence`: take the lock, so that the submission can never start. `look`: query the
@@ -231,7 +232,8 @@ function fenced(entry: ViewEntry, line: QueueLine | undefined): Assessment {
     const message = `submitted ${entry.submission} times, it never started: ${state.message}`;
     return bySite(entry, state.by === 'itself' ? 'cannot-start' : state.by, message);
   }
-  const why = entry.refused?.message ?? (state?.is === 'ended' ? state.message : 'the batch system does not have it');
+  const refused = entry.refused && sentence(entry.refused.message);
+  const why = refused ?? (state?.is === 'ended' ? state.message : 'the batch system does not have it');
   return { report: { key: entry.key, is: 'lost', why }, ...action };
 }
 const WANTED: ReadonlySet<string> = new Set(['cancelled', 'deadline', 'timeout', 'out-of-memory']);

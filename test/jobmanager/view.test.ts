@@ -130,6 +130,15 @@ describe('what a site says of an attempt', () => {
     expect(s.is?.is).toBe('lost');
   });
 
+  it('is lost with what the submit command said, in one line', () => {
+    const s = scene();
+    s.view.prepared(KEY);
+    s.view.refused(KEY, 1, 1, '\nERROR: Failed to commit.\nERROR: it is too big\n', 1_000_000);
+    s.view.fencedBy(KEY, 1, 'lost');
+    s.pass(0);
+    expect(s.is).toMatchObject({ is: 'lost', why: 'ERROR: Failed to commit. ERROR: it is too big' });
+  });
+
   it('is given up where the site can never start it, once it has said so for a while and the lock is ours', () => {
     const s = scene();
     s.committed();
