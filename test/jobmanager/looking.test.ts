@@ -40,3 +40,10 @@ it('an answer that is none is never the same', () => {
   const half = listing.slice(0, -40);
   expect(ask(half, half).map((line) => line.split(' ', 2).join(' '))).toEqual(['queue bad', 'queue bad']);
 });
+
+it('an answer that is none is quoted by its first line', () => {
+  const bjobs = '\nNOTICE: maintenance on Monday\nJOB_NAME|JOBID|STAT\ngryphus.a.1.0.1.1|12|RUN|-|h|-|-\n';
+  expect(shellHalf('lsf', { bjobs }, `${JOBMANAGER}ask_queue`)).toEqual([
+    expect.stringMatching(/^queue bad \d+ NOTICE: maintenance on Monday$/),
+  ]);
+});
