@@ -103,11 +103,11 @@ export class Outbox {
       await sendMail(mailRoute(settings), mailSender(settings), [to], message);
     } catch (thrown) {
       const error = asError(thrown);
-      const age = Date.now() - (at ?? 0);
+      const age = at === undefined ? 0 : Date.now() - at;
       const lost = (error instanceof GryphusError && error.retry === 'never') || age > GIVEN_UP_MS;
       log(lost ? 'mail abandoned' : 'mail not sent', { to, error: error.message });
-      await this.#failed(error.message, lost && at !== undefined);
-      if (lost && at !== undefined) return undefined;
+      await this.#failed(error.message, lost);
+      if (lost) return undefined;
       if (at === undefined) throw error;
       return { againInMs: Math.min(LONGEST_PAUSE_MS, Math.max(FIRST_PAUSE_MS, age / 2)) };
     }
