@@ -51,16 +51,16 @@ const memory = (ground: () => BatchGround<Sge>): void =>
     const site = await ground().open();
     const key = freshKey();
     // The execution daemon measures all processes of the job together; each by itself stays below.
-    const hogs = 'for i in 1 2 3 4 5 6; do perl -e \'$x = "x" x 4e7; sleep 100\' & done; wait';
+    const hogs = 'for i in 1 2 3 4 5 6; do perl -e \'$x = "x" x 4e7; sleep 300\' & done; wait';
     await run(site, [ledgerJob(ground(), key, hogs, { batch: { extraArgs: ['-l', 'h_vmem=200M,h_rt=600'] } })]);
-    expect((await new Watch(site).ended(key, 60_000)).how).toMatchObject({
+    expect((await new Watch(site).ended(key, 150_000)).how).toMatchObject({
       kind: 'by-site',
       cause: 'out-of-memory',
       message: expect.stringMatching(/limited to h_vmem=200M/),
     });
     await site.forget([key]);
     await site.close();
-  }, 90_000);
+  }, 180_000);
 const several = (ground: () => BatchGround<Sge>): void => {
   nodesTests({
     listing: `cut -d ' ' -f 1,2 "$PE_HOSTFILE"; echo "$NSLOTS slots"`,
