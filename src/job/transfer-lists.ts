@@ -19,6 +19,12 @@ export function parseRemaps(text: string): ReadonlyMap<string, string> {
   return remaps;
 }
 
+/** The entries of `transfer_output_remaps` that rename nothing, because they have no `name = newname`. */
+export function wrongRemaps(text: string): readonly string[] {
+  const entries = splitEscaped(text, ';').map((entry) => entry.trim());
+  return entries.filter((entry) => entry !== '' && !/\S/.test(splitEscaped(entry, '=').slice(1).join('')));
+}
+
 function splitEscaped(text: string, separator: string): string[] {
   const parts: string[] = [];
   let part = '';

@@ -46,6 +46,64 @@ describe('an unknown command', () => {
   });
 });
 
+describe('an amount that is none', () => {
+  it.each([
+    ['request_memory = lots', 'request_memory = lots: the job has no such attribute, so no machine would match', '1.5G'],
+    ['request_memory = -5', 'request_memory = -4 is not an amount', '1.5G'],
+    ['request_cpus = -2', 'request_cpus = -2 is not an amount', '= 4'],
+    ['request_cpus = "2"', 'request_cpus = "2" is not an amount', '= 4'],
+    ['request_gpus = 0 - 1', 'request_gpus = 0 - 1 is not an amount', '= 1'],
+    ['request_disk = big', 'request_disk = big: the job has no such attribute', 'TARGET.big'],
+  ])('is refused for the pool with its line and the remedy, and is a warning of a dry run: %s', (line, message, remedy) => {
+    const error = refusal(`${line}\nqueue`);
+    expect(error.message).toMatch(/^on Line 2 of job\.sub: /);
+    expect(error.message).toContain(message);
+    expect(error.suggestions.join(' ')).toContain(remedy);
+    const { warnings } = submit(`executable = job.sh\n${line}\nqueue`, { policy: { dryRun: true } });
+    expect(warnings).toEqual([{ line: 2, message: expect.stringContaining('A real submit is refused.') }]);
+  });
+
+  it.each([
+    'request_memory = MY.Late * 2',
+    'request_memory = TARGET.Memory / 2',
+    'request_memory = ImageSize / 1024',
+    '+Big = 2048\nrequest_memory = Big',
+    'request_memory = undefined',
+    'request_cpus = 0\nrequest_memory = 0\nrequest_disk = 0',
+  ])('is not what an expression or zero is, as in HTCondor: %s', (lines) => {
+    expect(submit(`executable = job.sh\n${lines}\nqueue`).warnings).toEqual([]);
+  });
+});
+
+describe('transfer_output_remaps', () => {
+  it.each([
+    ['"a"', 'a'],
+    ['"a = b ; c"', 'c'],
+    ['"a ="', 'a ='],
+    ['a\\=b', 'a\\=b'],
+  ])('without a new name is refused with its line: %s', (value, entry) => {
+    const error = refusal(`transfer_output_remaps = ${value}\nqueue`);
+    expect(error.message).toBe(
+      `on Line 2 of job.sub: transfer_output_remaps has '${entry}', which is not NAME = NEWNAME`,
+    );
+    expect(error.suggestions.join()).toContain('"out.txt = results/out.txt');
+  });
+
+  it('may end in a semicolon', () =>
+    expect(column('TransferOutputRemaps', 'transfer_output_remaps = "a=b ; c=d;"\nqueue')).toEqual(['"a=b ; c=d;"']));
+});
+
+describe("somebody else's job", () => {
+  it.each(['+Owner = "bob"', 'MY.owner = "bob"', '+Owner = 5'])('is not submitted: %s', (line) => {
+    expect(refusal(`${line}\nqueue`).message).toMatch(
+      /^on Line 2 of job\.sub: Setting owner to ("bob"|5) when active owner is "me" is not permitted$/,
+    );
+  });
+
+  it.each(['"me"', 'undefined'])('is not what +Owner = %s makes', (value) =>
+    expect(column('Owner', `+Owner = ${value}\nqueue`)).toEqual(['"me"']));
+});
+
 describe('an attribute', () => {
   it("of one's own is not which cluster the job is in", () =>
     expect(column('ClusterId', '+ClusterId = 7\nqueue')).toEqual(['1']));

@@ -68,7 +68,7 @@ export function allSteps(macros: MacroTable, owner: string): Step[] {
     transfer,
     automatic,
     mistakes,
-    ...forcedSteps(macros),
+    ...forcedSteps(macros, owner),
     amounts,
     jobSet(macros),
     outputPlaces,

@@ -13,13 +13,26 @@ function setOwn(job: JobMaker, command: string, attribute: string): void {
   job.setExpr(attribute, job.param(command) ?? 'undefined', command);
 }
 
+/** Whose the job is, the queue knows. As in HTCondor, nobody submits for somebody else, and no value is filled in. */
+function setOwner(job: JobMaker, command: string, owner: string): void {
+  const text = job.param(command) ?? 'undefined';
+  if (/^undefined$/i.test(text)) return;
+  job.setExpr('Owner', text, command);
+  if (job.draft.string('Owner') === owner) return;
+  const refused = `Setting owner to ${text} when active owner is "${owner}" is not permitted`;
+  if (job.scope.policy.dryRun) return job.warn(`${refused}: a real submit is refused`, command);
+  throw job.fault(command, refused, [`Leave the line out, or set accounting_group_user for another user's share.`]);
+}
+
 /** `+Attr = expr` and `MY.Attr = expr`: put into the ad unchanged, overriding what commands have set. */
-export function forcedSteps(macros: MacroTable): Step[] {
+export function forcedSteps(macros: MacroTable, owner: string): Step[] {
   return macros.all().flatMap(({ name }): Step[] => {
     const attribute = /^MY\.(.*)$/is.exec(name)?.[1];
     // The queue decides which cluster a job is in.
     if (attribute === undefined || attribute.toLowerCase() === 'clusterid') return [];
-    return [{ name: name.toLowerCase(), run: (job) => setOwn(job, name, attribute) }];
+    const own = attribute.toLowerCase() === 'owner';
+    const run = (job: JobMaker) => (own ? setOwner(job, name, owner) : setOwn(job, name, attribute));
+    return [{ name: name.toLowerCase(), run }];
   });
 }
 

@@ -1,3 +1,4 @@
+import { wrongRemaps } from '../../job/transfer-lists.ts';
 import { sizeOf } from '../calculate.ts';
 import { patternFault } from '../../util/name-patterns.ts';
 import { plainName } from '../../util/plain-name.ts';
@@ -210,6 +211,12 @@ function setRemaps(job: JobMaker): void {
   const written = job.param('transfer_output_remaps', 'TransferOutputRemaps');
   const remaps = written === undefined ? '' : stripQuotes(written);
   if (remaps !== '') job.setString('TransferOutputRemaps', remaps);
+  const [wrong] = wrongRemaps(remaps);
+  if (wrong === undefined) return;
+  const text = `transfer_output_remaps has '${wrong}', which is not NAME = NEWNAME`;
+  const remedy = 'Write for example transfer_output_remaps = "out.txt = results/out.txt ; log = run.log"';
+  if (job.scope.policy.dryRun) job.warn(`${text}. A real submit is refused.`, 'transfer_output_remaps');
+  else throw job.fault('transfer_output_remaps', text, [remedy], 'TransferOutputRemaps');
 }
 
 /** Files that go home while they grow need a directory of the job's own, and one program that writes them. */
