@@ -51,6 +51,7 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   }
   await changing;
   await change(batch);
+  if (action === 'remove') results.push(...(await removeUnmade(queue, request, results, change)));
   if (together.size === 0) return withMissing(request, results);
   const named = results.length;
   const others = selectJobs(queue, { clusters: [...together.keys()] });
@@ -128,6 +129,35 @@ export function withMissing({ ids = [] }: Selection, results: readonly ActionRes
   const seen = new IdSet();
   if (ids.length > 0) for (const { id } of results) seen.add(id);
   return results.concat(ids.filter((id) => !seen.has(id)).map(missing));
+}
+
+/** Removes the selected jobs that late materialization has not created yet; `change` removes those that it just has. */
+async function removeUnmade(
+  queue: Queue,
+  { ids = [], constraint, owner }: ActionRequest,
+  results: readonly ActionResult[],
+  change: (jobs: readonly JobRecord[]) => Promise<void>,
+): Promise<ActionResult[]> {
+  if (ids.length === 0 || constraint !== undefined) return [];
+  const late = new Map((await queue.unmaterialized()).map((one) => [one.cluster, one]));
+  const seen = new IdSet();
+  for (const { id } of results) seen.add(id);
+  const wanted = new Map<number, number[]>();
+  for (const id of ids) {
+    const waits = late.get(id.cluster);
+    if (waits === undefined || seen.has(id) || (owner !== undefined && owner !== waits.owner)) continue;
+    const procs = wanted.get(id.cluster);
+    if (procs) procs.push(id.proc);
+    else wanted.set(id.cluster, [id.proc]);
+  }
+  const done: ActionResult[] = [];
+  for (const [cluster, procs] of wanted) {
+    const others = new Set(await queue.unwant(cluster, procs));
+    if (others.size > 0) await change(await queue.get([...others].map((proc) => ({ cluster, proc }))));
+    for (const proc of procs)
+      if (!others.has(proc)) done.push({ id: { cluster, proc }, result: 'done', message: DONE.remove });
+  }
+  return done;
 }
 
 function missing(id: JobId): ActionResult {

@@ -192,6 +192,11 @@ export class Gryphus {
     return clusterViews(this.#queue, selection);
   }
 
+  /** Of procs that are not materialized yet, from `from` on and below `to`, those that have been removed. */
+  removedUnmade(cluster: number, from: number, to: number): Promise<ReadonlySet<number>> {
+    return this.#queue.unwanted(cluster, from, to);
+  }
+
   /** Holds, releases or removes jobs; the result also has those that were named and not found. */
   act(action: Action, request: ActionRequest): Promise<readonly ActionResult[]> {
     return act(this.#queue, action, request, this.owner);

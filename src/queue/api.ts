@@ -139,8 +139,17 @@ export interface Queue {
       readonly procs: Iterable<ProcInput>;
       readonly done: boolean;
       readonly lease?: Lease;
+      /** The reason of the procs that are made `removed`. */
+      readonly removedBecause?: string;
     },
   ): Promise<MaterializeResult>;
+  /**
+   * Removes procs that are not created yet: they will be created as removed, with 'conflict' for a `materialize` that
+   * does not know of it. Returns those that are not to be created, or have been.
+   */
+  unwant(cluster: number, procs: readonly number[]): Promise<readonly number[]>;
+  /** The procs from `from` on and below `to` that `unwant` has removed, and that are not created yet. */
+  unwanted(cluster: number, from: number, to: number): Promise<ReadonlySet<number>>;
   /** Clusters that still have procs to create. */
   unmaterialized(): Promise<readonly ClusterRecord[]>;
 

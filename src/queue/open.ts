@@ -28,6 +28,7 @@ import { summaries } from './summaries.ts';
 import { crashPoint } from '../util/crash-point.ts';
 import { isMarked } from '../util/marked-dir.ts';
 import { noteStateVersion, refuseNewerState } from '../util/state-version.ts';
+import { unwant, unwanted } from './unwant.ts';
 import { forgetAllWork, WorkQueue } from './work.ts';
 
 /** Jobs that `get` reads in one exchange. */
@@ -61,6 +62,8 @@ function assemble(context: QueueContext, { agent, holder }: Meta, history: Histo
     where: context.db.where,
     submit: (input) => submit(context, input),
     materialize: (cluster, input) => materialize(context, cluster, input),
+    unwant: (cluster, procs) => unwant(context, cluster, procs),
+    unwanted: (cluster, from, to) => unwanted(context, cluster, from, to),
     unmaterialized: async () => clusterRecords(context, await clusterIds(context, 'late')),
     transition: async (change, lease) => {
       const [result] = await transitionMany(context, [change], lease);

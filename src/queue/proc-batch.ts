@@ -11,7 +11,7 @@ interface Placed {
 
 interface Waiting extends Placed {
   readonly proc: number;
-  readonly state: 'idle' | 'held';
+  readonly state: 'idle' | 'held' | 'removed';
   readonly priority: number;
   readonly own: string;
 }
@@ -20,6 +20,8 @@ interface Waiting extends Placed {
 export class ProcBatch {
   /** `[from, to)` ranges of all procs added so far. */
   readonly ranges: [number, number][] = [];
+  /** Those of them that are removed as they are created. */
+  readonly removed: number[] = [];
   total = 0;
   readonly #context: QueueContext;
   readonly #shared: Attrs;
@@ -59,6 +61,7 @@ export class ProcBatch {
       priority: priorityOf(said('JobPrio')),
       own: encodeJson(ownAttrs(input.attrs, this.#shared)),
     });
+    if (input.state === 'removed') this.removed.push(proc);
     this.#next = proc + 1;
     this.total += 1;
     const last = this.ranges.at(-1);

@@ -26,6 +26,7 @@ export type ScriptName =
   | 'stage'
   | 'summaries'
   | 'trim'
+  | 'unwant'
   | 'upgrade';
 
 /** A script in the form that Redis takes. */

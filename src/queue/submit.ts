@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Attrs, type AttrTexts } from '../job/attrs.ts';
 import { GryphusError } from '../errors.ts';
+import { quoted } from '../job/values.ts';
 import type { Lease, MaterializeResult, ProcInput, SubmitInput, QueuedCluster } from './api.ts';
 import { ProcBatch } from './proc-batch.ts';
 import { encodeJson, literal, plainString, readClusterAd } from './record.ts';
@@ -76,6 +77,7 @@ export async function materialize(
     readonly procs: Iterable<ProcInput>;
     readonly done: boolean;
     readonly lease?: Lease;
+    readonly removedBecause?: string;
   },
 ): Promise<MaterializeResult> {
   const { prefix } = context.db;
@@ -84,7 +86,9 @@ export async function materialize(
   const [manager, site] = await context.db.run((redis) => redis.hmget(`${prefix}c:${cluster}`, 'manager', 'site'));
   const shared = new Attrs(readClusterAd(ad, cluster));
   const batch = new ProcBatch(context, shared, { manager: manager ?? '', site: site ?? '' }, input.nextProc);
-  for (const proc of input.procs) batch.add(proc);
+  const set: AttrTexts = input.removedBecause === undefined ? {} : { RemoveReason: quoted(input.removedBecause) };
+  for (const proc of input.procs)
+    batch.add(proc.state === 'removed' ? { ...proc, attrs: { ...proc.attrs, ...set } } : proc);
   const answer = String(
     await context.db.script('materialize', [
       cluster,
@@ -95,6 +99,8 @@ export async function materialize(
       batch.nextProc,
       input.done ? 1 : 0,
       JSON.stringify(batch.ranges),
+      JSON.stringify(batch.removed),
+      encodeJson(set),
       ...(await batch.take()),
     ]),
   );

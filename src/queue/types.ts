@@ -111,9 +111,9 @@ export interface ProcInput {
   readonly proc?: number;
   /**
    * `held` should come with HoldReason in the attributes. Default: `held` if JobStatus is 5 in the job or cluster,
-   * otherwise `idle`.
+   * otherwise `idle`. `removed`: only of late materialization, for the procs that `unwant` marked.
    */
-  readonly state?: 'idle' | 'held';
+  readonly state?: 'idle' | 'held' | 'removed';
   readonly manager?: string;
   readonly site?: string;
 }

@@ -11,6 +11,8 @@ import { materialize, type ProcAd } from '../submit/api.ts';
 
 /** Maximum number of procs created in one write. */
 const AT_ONCE = 5000;
+/** Why a proc is removed as it is created. */
+const REMOVED = 'via gryphus rm, before it was materialized';
 
 /**
  * Late materialization: creates as many procs of each waiting cluster as its limits allow (HTCondor's manual,
@@ -32,19 +34,22 @@ export async function materializeAll(
     await patience.with(what, async () => {
       const full = await queue.cluster(cluster);
       if (!full?.digest || (readNumber(full.attrs, 'JobMaterializePaused') ?? 0) !== 0) return;
-      const count = mayCreate(
+      const may = mayCreate(
         full,
         readNumber(full.attrs, 'JobMaterializeLimit'),
         readNumber(full.attrs, 'JobMaterializeMaxIdle'),
       );
+      const to = Math.min(full.total, full.nextProc + AT_ONCE);
+      const unwanted = await queue.unwanted(full.cluster, full.nextProc, to);
+      const count = withUnwanted(full.nextProc, to, may, unwanted);
       if (count <= 0) return;
       const made = materialize(full.digest, { cluster: full.cluster, fromProc: full.nextProc, count });
       chooser ??= await choose();
-      const { procs, wrong } = placed(made.procs, full, chooser, check);
+      const { procs, wrong } = placed(made.procs, full, chooser, check, unwanted);
       // If a site is not configured now, the cluster's procs are created later; other clusters continue.
       if (procs.length > 0) {
         const done = made.done && wrong === undefined;
-        await queue.materialize(full.cluster, { nextProc: full.nextProc, procs, done, lease });
+        await queue.materialize(full.cluster, { nextProc: full.nextProc, procs, done, lease, removedBecause: REMOVED });
       }
       if (wrong?.code === 'bad-input') {
         await queue.editCluster(full.cluster, {
@@ -64,13 +69,14 @@ function placed(
   cluster: ClusterRecord & { readonly attrs: Attrs },
   chooser: SiteChooser,
   check: ReturnType<typeof proxyCheck>,
+  unwanted: ReadonlySet<number>,
 ): { readonly procs: ProcInput[]; readonly wrong?: GryphusError } {
   const procs: ProcInput[] = [];
   try {
     const placement = new Placement(chooser, cluster.owner, cluster.attrs.toRecord());
     for (const { proc, attrs } of made) {
       const all = withProxy(attrs, check);
-      procs.push({ proc, attrs: all, ...placement.of(all) });
+      procs.push({ proc, attrs: all, ...placement.of(all), ...(unwanted.has(proc) ? { state: 'removed' } : {}) });
     }
     return { procs };
   } catch (thrown) {
@@ -79,6 +85,14 @@ function placed(
     if (thrown.code === 'bad-input') return { procs, wrong: thrown };
     throw thrown;
   }
+}
+
+/** How many procs from `next` on, below `to`, are created when `may` may be: those that are removed at once count for nothing. */
+function withUnwanted(next: number, to: number, may: number, unwanted: ReadonlySet<number>): number {
+  let left = may;
+  let proc = next;
+  while (proc < to && (unwanted.has(proc) || left-- > 0)) proc++;
+  return proc - next;
 }
 
 /** How many more procs may be created for a cluster now. */

@@ -106,13 +106,22 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
         const { stdout } = await ours('sacct', '-n', '-X', '-P', '-j', id, '-o', 'JobID,State');
         const rows = [1, 2, 3, 4, 5, 6].map((task) => `${id}_${task}|${task < 3 ? 'RUNNING' : 'PENDING'}`);
         expect(stdout.trim().split('\n').toSorted()).toEqual(rows);
-        expect((await ours('scancel', `${id}_6`)).stderr).toContain('has not been created yet');
+      }
+      // One that is not made yet is cancelled like any other.
+      expect(await speak('scancel', `${id}_5`)).toEqual({ code: 0, stdout: '', stderr: '' });
+      const left = (await look('-t', 'PD', '-o', '%i %r')).replace(id, 'A');
+      const none = [await look('-r', '-h'), await look(`${id}_5`)].map((text) => text.includes(`${id}_5`));
+      seen.push([left, String(none)]);
+      if (speak === ours) {
+        const cancelled = await ours('sacct', '-n', '-X', '-P', '-j', `${id}_5`, '-o', 'JobID,State');
+        expect(cancelled.stdout).toMatch(new RegExp(`^${id}_5\\|CANCELLED`));
       }
       agent.file(`../${name}`, '');
       await until('an empty queue', async () => ((await speak('squeue', '-h')).stdout === '' ? true : undefined));
     }
-    expect(seen[1]).toEqual(seen[0]);
+    expect(seen.slice(2)).toEqual(seen.slice(0, 2));
     expect(seen[0]?.[1]).toBe('A_[3-6%2] JobArrayTaskLimit\n');
+    expect(seen[1]).toEqual(['A_[3-4,6%2] JobArrayTaskLimit\n', 'false,false']);
   });
 
   it('describe a job with the same fields in the same order, and in JSON with the same types', async () => {
@@ -194,6 +203,20 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
     }
     expect((await ours('scontrol', 'show', 'hostnames', 'n[08-10,3],x')).stdout).toBe('n08\nn09\nn10\nn3\nx\n');
     expect((await ours('scontrol', 'show', 'config')).stdout).toMatch(/^SchedulerTimeSlice +(= 5 sec)$/m);
+  });
+
+  it('say the same of jobs that are not there', async () => {
+    for (const [command, ...words] of [
+      ['scancel', '99999'],
+      ['scancel', '99999_4'],
+      ['scancel', '-v', '99999'],
+      ['scancel', '-v', '1'],
+      ['squeue', '-j', '99999'],
+      ['squeue', '-j', '99999,99998'],
+      ['squeue', '-j', '1'],
+      ['squeue', '-j', '1,99999'],
+    ] as const)
+      expect([words, await ours(command, ...words)]).toEqual([words, await real(command, ...words)]);
   });
 
   it('refuse in the same way', async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TestAgent, until } from './agent.ts';
+import { killMatching } from './kill.ts';
 
 describe('a million jobs of which a thousand are made', () => {
   const agent = new TestAgent();
@@ -68,4 +69,34 @@ describe('a job that cannot be made', () => {
     await agent.ok('rm', `${good}.1`);
     await until('the other cluster to go on', async () => (await ids()).join() === `${good}.2 0` || undefined);
   }, 60_000);
+});
+
+describe('a job that is removed before it is made', () => {
+  const agent = new TestAgent();
+  afterAll(() => agent.end());
+
+  it('never runs, whatever is killed meanwhile, and leaves the queue in its turn', async () => {
+    agent.config('[pool]\ncpus = 1\n');
+    const wait = `until [ -e ${agent.work}/go ]; do sleep 0.05; done; echo $1 >> ${agent.work}/ran`;
+    agent.file('job.sh', `#!/bin/sh\n${wait}\n`, 0o755);
+    const cluster = await agent.submit(
+      'executable = job.sh\narguments = $(Process)\nlog = job.log\nmax_materialize = 1\nqueue 7\n',
+    );
+    const said = await agent.ok('rm', `${cluster}.2`, `${cluster}.3`, `${cluster}.6`);
+    expect(said.match(/marked for removal/g)).toHaveLength(3);
+    for (const daemon of ['scheduler', 'redis-server']) killMatching(daemon, agent);
+    await agent.ok('up');
+    const none = await agent.run(['rm', `${cluster}.7`]);
+    expect([none.code, none.stderr + none.stdout]).toEqual([1, expect.stringContaining('not found')]);
+    agent.file('go', '');
+    await agent.run(['wait', String(cluster)]);
+    await until('the history', async () => (await agent.ok('q', '-af', 'ProcId')) === '' || undefined);
+    expect(agent.read('ran')).toBe('0\n1\n4\n5\n');
+    const ads = await agent.ads(cluster);
+    expect(ads.map((ad) => ad['JobStatus'])).toEqual([4, 4, 3, 3, 4, 4, 3]);
+    expect(ads[2]?.['RemoveReason']).toMatch(/^via gryphus rm/);
+    const log = agent.read('job.log');
+    expect(log.match(/^000 /gm)).toHaveLength(7);
+    expect(log.match(/^009 .*\.00[236]\./gm)).toHaveLength(3);
+  }, 120_000);
 });

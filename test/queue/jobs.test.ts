@@ -200,6 +200,45 @@ describe('two who materialize', () => {
   });
 });
 
+describe('a proc that is removed before it is made', () => {
+  it('is made as removed, which whoever makes procs must know of, and is told as any removal', async () => {
+    const { cluster } = await queue.submit({
+      clusterAd: { Owner: '"m"' },
+      procs: procs(2),
+      digest: 'queue 3000',
+      total: 3000,
+    });
+    expect(await queue.unwant(cluster, [1, 2, 4, 2048, 3000])).toEqual([1, 3000]);
+    expect(await queue.unwanted(cluster, 0, 3000)).toEqual(new Set([2, 4, 2048]));
+    expect(await queue.unwanted(cluster, 3, 2048)).toEqual(new Set([4]));
+    const make = (states: readonly ('idle' | 'removed')[]) =>
+      queue.materialize(cluster, {
+        nextProc: 2,
+        procs: states.map((state) => ({ attrs: {}, state })),
+        done: false,
+        removedBecause: 'via rm',
+      });
+    expect(await make(['idle', 'idle', 'removed'])).toMatchObject({ ok: false, why: 'conflict', nextProc: 2 });
+    const at = await queue.position();
+    expect(await make(['removed', 'idle', 'removed'])).toEqual({ ok: true, nextProc: 5 });
+    expect((await queue.cluster(cluster))?.counts).toEqual({ idle: 3, removed: 2 });
+    const events = (await queue.readEvents(at)).map(({ event }) => event);
+    const told = events.flatMap((event) => (event.type === 'transition' ? [[event.job, event.to, event.set]] : []));
+    const set = { RemoveReason: '"via rm"' };
+    expect([events[0]?.type, told]).toEqual([
+      'materialized',
+      [2, 4].map((proc) => [`${cluster}.${proc}`, 'removed', set]),
+    ]);
+    expect(await queue.unwanted(cluster, 0, 3000)).toEqual(new Set([2048]));
+    expect(await queue.unwant(cluster, [2, 3])).toEqual([2, 3]);
+    expect(await queue.retire([2, 4].map((proc) => ({ cluster, proc })))).toBe(2);
+    const [job] = await all(queue.history.read({ ids: [{ cluster, proc: 4 }] }));
+    expect([job?.state, job?.attrs.get('RemoveReason')]).toEqual(['removed', '"via rm"']);
+    await queue.materialize(cluster, { nextProc: 5, procs: [], done: true });
+    expect(await queue.unwanted(cluster, 0, 3000)).toEqual(new Set());
+  });
+});
+
 describe('a job that left the queue', () => {
   it('comes back under its id, held, beside its cluster or with it, and takes the attempt that is adopted', async () => {
     const { cluster } = await queue.submit({

@@ -48,20 +48,27 @@ describe('an unknown command', () => {
 
 describe('an amount that is none', () => {
   it.each([
-    ['request_memory = lots', 'request_memory = lots: the job has no such attribute, so no machine would match', '1.5G'],
+    [
+      'request_memory = lots',
+      'request_memory = lots: the job has no such attribute, so no machine would match',
+      '1.5G',
+    ],
     ['request_memory = -5', 'request_memory = -4 is not an amount', '1.5G'],
     ['request_cpus = -2', 'request_cpus = -2 is not an amount', '= 4'],
     ['request_cpus = "2"', 'request_cpus = "2" is not an amount', '= 4'],
     ['request_gpus = 0 - 1', 'request_gpus = 0 - 1 is not an amount', '= 1'],
     ['request_disk = big', 'request_disk = big: the job has no such attribute', 'TARGET.big'],
-  ])('is refused for the pool with its line and the remedy, and is a warning of a dry run: %s', (line, message, remedy) => {
-    const error = refusal(`${line}\nqueue`);
-    expect(error.message).toMatch(/^on Line 2 of job\.sub: /);
-    expect(error.message).toContain(message);
-    expect(error.suggestions.join(' ')).toContain(remedy);
-    const { warnings } = submit(`executable = job.sh\n${line}\nqueue`, { policy: { dryRun: true } });
-    expect(warnings).toEqual([{ line: 2, message: expect.stringContaining('A real submit is refused.') }]);
-  });
+  ])(
+    'is refused for the pool with its line and the remedy, and is a warning of a dry run: %s',
+    (line, message, remedy) => {
+      const error = refusal(`${line}\nqueue`);
+      expect(error.message).toMatch(/^on Line 2 of job\.sub: /);
+      expect(error.message).toContain(message);
+      expect(error.suggestions.join(' ')).toContain(remedy);
+      const { warnings } = submit(`executable = job.sh\n${line}\nqueue`, { policy: { dryRun: true } });
+      expect(warnings).toEqual([{ line: 2, message: expect.stringContaining('A real submit is refused.') }]);
+    },
+  );
 
   it.each([
     'request_memory = MY.Late * 2',
@@ -101,7 +108,8 @@ describe("somebody else's job", () => {
   });
 
   it.each(['"me"', 'undefined'])('is not what +Owner = %s makes', (value) =>
-    expect(column('Owner', `+Owner = ${value}\nqueue`)).toEqual(['"me"']));
+    expect(column('Owner', `+Owner = ${value}\nqueue`)).toEqual(['"me"']),
+  );
 });
 
 describe('an attribute', () => {

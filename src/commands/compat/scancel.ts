@@ -1,6 +1,6 @@
 import type { Gryphus } from '../../index.ts';
 import { type Given, getopt, Refused } from './options.ts';
-import type { SlurmJob } from './slurm-job.ts';
+import { LIVE, type SlurmJob } from './slurm-job.ts';
 import { type Named, namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { actOn, inClusters, targetsOf } from './slurm-targets.ts';
 
@@ -22,20 +22,24 @@ export async function scancel(
   const filtered = FILTERS.some((one) => values.has(one));
   if (rest.length === 0 && !filtered) throw new Refused('No job identification provided');
   const named = rest.length === 0 ? undefined : rest.flatMap((word) => namedJobs(word));
-  const targets = await targetsOf(gryphus, named, filtered ? filterOf(given) : undefined);
-  const { seen } = targets;
+  const targets = await targetsOf(gryphus, named, {
+    unmade: true,
+    ...(filtered ? { fits: filterOf(given) } : {}),
+  });
+  if (values.has('verbose')) for (const one of named ?? []) warn(await said(gryphus, one));
   await actOn(gryphus, 'remove', targets, 'scancel');
-  let status = 0;
-  for (const one of named ?? []) {
-    const { cluster, tasks, text } = one;
-    if ((tasks === undefined && seen.has(cluster)) || (await isKnown(gryphus, one))) continue;
-    if (await isKnown(gryphus, { cluster, text })) {
-      warn(`scancel: error: ${text}: this task has not been created yet; cancel the whole array\n`);
-      status = 1;
-    } else if (values.has('verbose'))
-      warn(`scancel: error: Kill job error on job id ${text}: Invalid job id specified\n`);
+  return 0;
+}
+
+/** What `--verbose` says of a job; without it, nothing is said even of one that there is not. */
+async function said(gryphus: Gryphus, one: Named): Promise<string> {
+  let wrong = 'Invalid job id specified';
+  for await (const { state } of slurmJobs(gryphus, [one], 'everywhere')) {
+    wrong = LIVE.has(state) ? '' : 'Job/step already completing or completed';
+    if (wrong === '') break;
   }
-  return status;
+  const error = wrong === '' ? '' : `scancel: error: Kill job error on job id ${one.text}: ${wrong}\n`;
+  return `scancel: Terminating job ${one.text}\n${error}`;
 }
 
 function filterOf(given: Given): (job: SlurmJob) => boolean {
@@ -53,14 +57,4 @@ function filterOf(given: Given): (job: SlurmJob) => boolean {
 
 function fitsOne(list: string | undefined, value: string): boolean {
   return list === undefined || list.split(',').includes(value);
-}
-
-/** Whether there is such a job; one that has ended is no error. */
-async function isKnown(gryphus: Gryphus, { cluster, tasks, text }: Named): Promise<boolean> {
-  const seen = new Set<number>();
-  for await (const { task, made } of slurmJobs(gryphus, [{ cluster, text }], 'everywhere')) {
-    if (tasks === undefined) return true;
-    if (made) seen.add(task ?? 0);
-  }
-  return tasks !== undefined && [...tasks].every((task) => seen.has(task));
 }

@@ -38,9 +38,13 @@ export function namedJobs(list: string, wrong = (word: string) => new Refused(`I
 }
 
 export function isNamed(job: SlurmJob, named: readonly Named[] | undefined): boolean {
-  if (named === undefined) return true;
-  return named.some(
-    ({ cluster, tasks }) => cluster === job.cluster && (tasks === undefined || tasks.has(job.task ?? 0)),
+  return isNamedTask(named, job.cluster, job.task ?? 0);
+}
+
+function isNamedTask(named: readonly Named[] | undefined, cluster: number, task: number): boolean {
+  return (
+    named === undefined ||
+    named.some((one) => one.cluster === cluster && (one.tasks === undefined || one.tasks.has(task)))
   );
 }
 
@@ -54,12 +58,13 @@ export async function* slurmJobs(
   for await (const jobs of slurmJobChunks(gryphus, named, where, selection)) yield* jobs;
 }
 
-/** The same in chunks, for long lists. */
+/** The same in chunks, for long lists. `joined`: one job for all tasks of an array that wait for its limit. */
 export async function* slurmJobChunks(
   gryphus: Gryphus,
   named: readonly Named[] | undefined,
   where: 'queue' | 'everywhere',
   selection: QueryRequest = {},
+  joined = false,
 ): AsyncGenerator<readonly SlurmJob[]> {
   const clusters = named && [...new Set(named.map(({ cluster }) => cluster))];
   const request = {
@@ -85,7 +90,10 @@ export async function* slurmJobChunks(
       if (isNamed(job, named)) yield [job];
     }
   }
-  for await (const job of unmade.rest()) if (isNamed(job, named)) yield [job];
+  if (joined) for await (const job of unmade.joined((...one) => isNamedTask(named, ...one))) yield [job];
+  else
+    for await (const jobs of unmade.rest(where === 'everywhere'))
+      yield named === undefined ? jobs : jobs.filter((job) => isNamed(job, named));
 }
 
 /** What is the same for jobs with the same ad is read once. */

@@ -2,6 +2,7 @@ import type { Gryphus, JobView } from '../../index.ts';
 import type { Given } from './options.ts';
 import { ATTRIBUTES, SlurmJob } from './slurm-job.ts';
 import { isNamed, type Named } from './slurm-jobs.ts';
+import { UnmadeTasks } from './unmade-tasks.ts';
 
 /** Jobs in the queue that a command was given. */
 export interface Targets {
@@ -12,23 +13,29 @@ export interface Targets {
   readonly seen: ReadonlySet<number>;
 }
 
-/** `fits`: narrows the named jobs, or all if none is named. */
+/** `fits`: narrows the named jobs, or all if none is named. `unmade`: tasks of arrays that the queue has not made yet, too. */
 export async function targetsOf(
   gryphus: Gryphus,
   named: readonly Named[] | undefined,
-  fits?: (job: SlurmJob) => boolean,
+  { fits, unmade = false }: { readonly fits?: (job: SlurmJob) => boolean; readonly unmade?: boolean } = {},
 ): Promise<Targets> {
   const ids: JobView['id'][] = [];
   const seen = new Set<number>();
   const known = named && [...new Set(named.map(({ cluster }) => cluster))];
+  const waiting = unmade ? await UnmadeTasks.count(gryphus, known) : undefined;
+  const take = (job: SlurmJob) => {
+    if (!isNamed(job, named) || fits?.(job) === false) return;
+    seen.add(job.cluster);
+    ids.push({ cluster: job.cluster, proc: job.proc });
+  };
   for await (const view of gryphus.query({ attributes: ATTRIBUTES, ...(known && { clusters: known }) })) {
     const job = new SlurmJob(view.id, view.ad);
-    if (!isNamed(job, named) || fits?.(job) === false) continue;
-    seen.add(job.cluster);
-    ids.push(view.id);
+    waiting?.see(job);
+    take(job);
   }
   // Narrowed, an array is no longer whole.
   const whole = fits === undefined ? (named ?? []).filter(({ tasks }) => tasks === undefined) : [];
+  if (waiting !== undefined) for await (const jobs of waiting.rest(false)) jobs.forEach(take);
   const clusters = whole.map(({ cluster }) => cluster).filter((cluster) => seen.has(cluster));
   return { clusters, ids: ids.filter(({ cluster }) => !clusters.includes(cluster)), seen };
 }

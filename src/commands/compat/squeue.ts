@@ -1,4 +1,5 @@
 import type { AdText, Gryphus } from '../../index.ts';
+import { spans } from './array-indices.ts';
 import { type Given, getopt, Refused } from './options.ts';
 import { LISTED_ATTRIBUTES, LIVE, type SlurmJob, STATE_NAMES, stateNamed } from './slurm-job.ts';
 import { namedJobs, slurmJobChunks, slurmJobs } from './slurm-jobs.ts';
@@ -29,28 +30,37 @@ export async function squeue(
   const columns = columnsBy(given);
   const now = Math.floor(Date.now() / 1000);
   const where = values.get('states') === undefined ? 'queue' : 'everywhere';
-  const found: SlurmJob[] = [];
-  let seen = 0;
   const plain = !['json', 'sort', 'account'].some((option) => values.has(option)) && columns.every(isListed);
   const request = plain ? { attributes: LISTED_ATTRIBUTES } : {};
   const known = new Map<AdText, boolean>();
-  for await (const jobs of slurmJobChunks(gryphus, named, where, request))
-    for (const job of jobs) {
+  const each = values.has('array') || values.has('json');
+  // An array may have a million tasks.
+  const atOnce = values.has('array') && !values.has('json') && !values.has('sort');
+  let found: SlurmJob[] = [];
+  let seen = 0;
+  let head = values.has('noheader') ? [] : [lineOf(columns, (field) => field.head)];
+  const print = (jobs: readonly SlurmJob[]) => {
+    const text = [...head, ...linesOf(columns, jobs, now)];
+    head = [];
+    if (text.length > 0) write(`${text.join('\n')}\n`);
+  };
+  for await (const some of slurmJobChunks(gryphus, named, where, request, !each)) {
+    for (const job of some) {
       seen++;
       let isWanted = known.get(job.ad);
       if (isWanted === undefined) known.set(job.ad, (isWanted = wanted(job)));
       if (isWanted) found.push(job);
     }
-  if (named !== undefined && seen === 0) await mustExist(gryphus, jobs ?? '');
-  const order = ordered(found, values.get('sort') ?? '', now);
-  if (values.has('json')) {
-    write(slurmDocument('openapi/v0.0.38', order.map(squeueJson)));
-    return 0;
+    if (!atOnce || found.length === 0) continue;
+    print(found);
+    found = [];
+    known.clear();
   }
-  const rows = values.has('array') ? order : joined(order);
-  const text = linesOf(columns, rows, now);
-  if (!values.has('noheader')) text.unshift(lineOf(columns, ({ head }) => head));
-  if (text.length > 0) write(`${text.join('\n')}\n`);
+  // Of several, those that are not there are left out.
+  if (named?.length === 1 && seen === 0) await mustExist(gryphus, jobs ?? '');
+  const order = ordered(found, values.get('sort') ?? '', now);
+  if (values.has('json')) write(slurmDocument('openapi/v0.0.38', order.map(squeueJson)));
+  else print(values.has('array') ? order : joined(order));
   return 0;
 }
 
@@ -118,7 +128,7 @@ function joined(jobs: readonly SlurmJob[]): SlurmJob[] {
   const out: SlurmJob[] = [];
   const pending = new Map<string, { readonly at: number; readonly tasks: number[] }>();
   for (const job of jobs) {
-    if (job.state !== 'PENDING' || job.task === undefined || job.array === '') out.push(job);
+    if (job.state !== 'PENDING' || job.task === undefined || job.array === '' || job.id.endsWith(']')) out.push(job);
     else {
       const key = `${job.cluster} ${job.reason}`;
       const group = pending.get(key);
@@ -135,15 +145,4 @@ function joined(jobs: readonly SlurmJob[]): SlurmJob[] {
     if (job && (tasks.length > 1 || most !== '')) out[at] = job.as(`${job.cluster}_[${spans(tasks)}${most}]`);
   }
   return out;
-}
-
-function spans(tasks: readonly number[]): string {
-  const parts: string[] = [];
-  for (let i = 0; i < tasks.length; ) {
-    let j = i;
-    while ((tasks[j + 1] ?? -1) === (tasks[j] ?? 0) + 1) j++;
-    parts.push(i === j ? `${tasks[i]}` : `${tasks[i]}-${tasks[j]}`);
-    i = j + 1;
-  }
-  return parts.join(',');
 }

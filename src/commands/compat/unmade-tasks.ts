@@ -1,6 +1,6 @@
 import type { AdText, ClusterView, Gryphus } from '../../index.ts';
+import { indicesFrom, spans } from './array-indices.ts';
 import { ATTRIBUTES, SlurmJob } from './slurm-job.ts';
-import { expand } from './array-indices.ts';
 
 /** What a task that has not started shares with others of its array. */
 const SHARED = new Set(
@@ -8,6 +8,15 @@ const SHARED = new Set(
     ' ',
   ),
 );
+/** Tasks that are given at once. */
+const AT_ONCE = 1000;
+
+/** A task of an array, not made yet. */
+interface Unmade {
+  readonly proc: number;
+  readonly task: number;
+  readonly removed: boolean;
+}
 
 /**
  * Tasks of arrays that the queue has not made yet because of the array's limit (`%4`), which to Slurm, PBS and Grid Engine are jobs that
@@ -39,19 +48,52 @@ export class UnmadeTasks {
     else this.#seen.set(job.cluster, { procs: new Set([job.proc]), like: job });
   }
 
-  async *rest(): AsyncGenerator<SlurmJob> {
+  /** Each of them, some at a time; those that were cancelled too if `all`. */
+  async *rest(all: boolean): AsyncGenerator<readonly SlurmJob[]> {
+    for (const array of await this.#arrays()) {
+      let some: SlurmJob[] = [];
+      for (const { proc, task, removed } of tasksOf(array)) {
+        if (removed && !all) continue;
+        some.push(jobOf(array, proc, task, removed ? { JobStatus: '3' } : {}));
+        if (some.length < AT_ONCE) continue;
+        yield some;
+        some = [];
+      }
+      yield some;
+    }
+  }
+
+  /** One job for those of each array that wait and are wanted: `12_[5-1000000%4]`, as squeue prints it. */
+  async *joined(isWanted: (cluster: number, task: number) => boolean): AsyncGenerator<SlurmJob> {
+    for (const array of await this.#arrays()) {
+      let first: Unmade | undefined;
+      const list = spans(
+        (function* () {
+          for (const one of tasksOf(array)) {
+            if (one.removed || !isWanted(array.cluster, one.task)) continue;
+            first ??= one;
+            yield one.task;
+          }
+        })(),
+      );
+      if (first === undefined) continue;
+      const most = /%\d+$/.exec(array.like.array)?.[0] ?? '';
+      yield jobOf(array, first.proc, first.task).as(`${array.cluster}_[${list}${most}]`);
+    }
+  }
+
+  async #arrays(): Promise<readonly LateArray[]> {
+    const arrays: LateArray[] = [];
     for (const { cluster, procs, totals } of this.#late.values()) {
       const seen = this.#seen.get(cluster);
       const like = seen?.like ?? (await this.#anyOf(cluster));
       if (!like || like.array === '') continue;
-      const indices = [...expand(like.array)];
+      const from = procs - totals.unmaterialized;
+      const removed = await this.#gryphus.removedUnmade(cluster, from, procs);
       const shared = Object.fromEntries(Object.entries(like.ad).filter(([name]) => SHARED.has(name)));
-      for (let proc = procs - totals.unmaterialized; proc < procs; proc++) {
-        if (seen?.procs.has(proc)) continue;
-        const ad: AdText = { ...shared, GryphusArrayTask: String(indices[proc] ?? proc) };
-        yield new SlurmJob({ cluster, proc }, ad);
-      }
+      arrays.push({ cluster, from, to: procs, like, shared, made: seen?.procs ?? new Set(), removed });
     }
+    return arrays;
   }
 
   async #anyOf(cluster: number): Promise<SlurmJob | undefined> {
@@ -59,4 +101,29 @@ export class UnmadeTasks {
       return new SlurmJob(id, ad);
     return undefined;
   }
+}
+
+/** An array with procs that were not made when they were counted, from `from` on and below `to`. */
+interface LateArray {
+  readonly cluster: number;
+  readonly from: number;
+  readonly to: number;
+  readonly like: SlurmJob;
+  readonly shared: AdText;
+  /** The procs that have been read. */
+  readonly made: ReadonlySet<number>;
+  readonly removed: ReadonlySet<number>;
+}
+
+function* tasksOf({ from, to, like, made, removed }: LateArray): Generator<Unmade> {
+  let proc = from;
+  for (const task of indicesFrom(like.array, from)) {
+    if (proc >= to) return;
+    if (!made.has(proc)) yield { proc, task, removed: removed.has(proc) };
+    proc++;
+  }
+}
+
+function jobOf({ cluster, shared }: LateArray, proc: number, task: number, more: AdText = {}): SlurmJob {
+  return new SlurmJob({ cluster, proc }, { ...shared, ...more, GryphusArrayTask: String(task) });
 }

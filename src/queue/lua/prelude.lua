@@ -17,6 +17,7 @@
 --                              lowest first, without zero bytes at its end
 -- q:<manager>:<site>:<state>   zset   groups, by -priority and cluster
 -- places              hash     '<manager>:<site>:<state>' = jobs
+-- u:<cluster>         hash     procs that were removed before they are created, as a group's
 -- b:<cluster>         hash     proc = JSON of its candidates: last (the last attempt given to one), open (attempt = {
 --                              s state, m manager, w site, t since (s), n the site's message}), refused (site =
 --                              message)
