@@ -1,7 +1,7 @@
 export { Gryphus } from './client/gryphus.ts';
 export { type Batch, BATCH_ATTRIBUTES, batchesOfClusters, batchesOfJobs } from './client/batches.ts';
 export { Configuration, type SiteKeys } from './client/configuration.ts';
-export { type OwnOptions, type SplitOption, splitOptions } from './batch-script/split.ts';
+export { type OwnOptions, optionsOf, type SplitOption, splitOptions } from './batch-script/split.ts';
 export { isScript } from './batch-script/read.ts';
 export { readDescription } from './client/read-description.ts';
 export { dagTools, kinds, myProxyTools, oneJobs, proxyTools, sessions, steps } from './client/tools.ts';

@@ -106,6 +106,7 @@ class Executor(concurrent.futures.Executor):
             atOnce=None if max_workers is None else max_workers * AHEAD,
             env={**path, **(env or {})},
         )
+        self._pid = os.getpid()
         self._lock = threading.Condition()
         self._pending = collections.deque()
         self._batches = {}
@@ -121,6 +122,7 @@ class Executor(concurrent.futures.Executor):
         _EXECUTORS.add(self)
 
     def submit(self, fn, /, *args, **kwargs):
+        self._refuse_child()
         body = self._dumps((fn, args, kwargs))
         future = concurrent.futures.Future()
         with self._lock:
@@ -134,7 +136,17 @@ class Executor(concurrent.futures.Executor):
                 self._lock.notify_all()
         return future
 
+    def _refuse_child(self):
+        if self._pid != os.getpid():
+            raise RuntimeError(
+                "this Executor belongs to process %d, and its threads are not in a forked child: make one in the child"
+                % self._pid
+            )
+
     def shutdown(self, wait=True, *, cancel_futures=False):
+        if self._pid != os.getpid():
+            # It belongs to the parent, which may hold the lock for ever here.
+            return
         with self._lock:
             self._shutdown = True
             dropped = []
@@ -364,6 +376,6 @@ def _finish():
     ended_by = None if hasattr(sys, "ps1") else getattr(sys, "last_type", None)
     interrupted = ended_by is not None and issubclass(ended_by, KeyboardInterrupt)
     for executor in list(_EXECUTORS):
-        if interrupted:
+        if interrupted and executor._pid == os.getpid():
             executor._withdraw()
         executor.shutdown()

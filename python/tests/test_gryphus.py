@@ -203,6 +203,26 @@ class Executor(unittest.TestCase):
                 else:
                     self.assertEqual(future.result(), n)
 
+    def test_a_forked_child_is_told_at_once_that_it_needs_its_own(self):
+        with gryphus.Executor(1, memory=64) as pool:
+            self.assertEqual(pool.submit(work.square, 3).result(), 9)
+            read, write = os.pipe()
+            child = os.fork()
+            if child == 0:
+                try:
+                    pool.shutdown()
+                    pool.submit(work.square, 4)
+                    os.write(write, b"taken")
+                except RuntimeError as error:
+                    os.write(write, str(error).encode())
+                finally:
+                    os._exit(0)
+            os.close(write)
+            with open(read) as said:
+                self.assertIn("this Executor belongs to process %d" % os.getpid(), said.read())
+            os.waitpid(child, 0)
+            self.assertEqual(pool.submit(work.square, 5).result(), 25)
+
     def test_what_is_not_begun_can_be_cancelled(self):
         with gryphus.Executor(1, memory=64) as pool:
             futures = [pool.submit(work.slow, 0.3) for _ in range(30)]

@@ -4,7 +4,7 @@ import { quoted } from '../job/values.ts';
 import { printArgsV2, printEnvV2 } from '../submit/api.ts';
 import { amountOf } from './amounts.ts';
 import { indexRows, queueStatement } from './array.ts';
-import type { System, Wishes } from './model.ts';
+import type { System, Wishes, Written } from './model.ts';
 import { defaultOutput, fileName, LINE_END, isNumbered, literal, type Marks, namesNode } from './patterns.ts';
 import type { BatchScript } from './read.ts';
 import { DIALECTS } from './read.ts';
@@ -104,6 +104,8 @@ export function describeScript(script: BatchScript, wanted: Wanted): Translation
     ...(native || wishes.project === undefined ? [] : [`+GryphusAccount = ${adString(wishes.project)}`]),
     ...dependencyLines(wishes),
     ...(wishes.held ? ['hold = true'] : []),
+    ...(native ? [] : timeLines(wishes)),
+    ...(wishes.warning && to.kind === 'pool' ? [warningLine(wishes.warning)] : []),
     ...(wishes.priority === undefined ? [] : [`priority = ${wishes.priority}`]),
     ...(wishes.comment === undefined ? [] : [`+JobDescription = ${adString(wishes.comment)}`]),
     ...(wishes.wholeNode && to.kind === 'site' ? ['+WholeNodes = true'] : []),
@@ -211,6 +213,28 @@ function dependencyLines({ dependency, removeInvalid }: Wishes): string[] {
   ];
 }
 
+/** The hold of `--begin` is released by itself, that of a dependency when both are as they should. */
+function timeLines({ begin, deadline, seconds, dependency, held }: Wishes): string[] {
+  const lines: string[] = [];
+  const earliest = Math.max(begin ?? 0, Math.floor(Date.now() / 1000));
+  // As in Slurm, such a job never starts.
+  const tooLong = deadline !== undefined && earliest + (seconds ?? 0) > deadline;
+  if (tooLong) lines.push('hold = true', '+HoldReason = "DeadLine"');
+  else if (begin !== undefined && !held) {
+    lines.push(`+GryphusBegin = ${begin}`, `periodic_release = GryphusDependency =?= undefined && time() >= ${begin}`);
+    if (dependency === undefined) lines.push('hold = true', '+HoldReason = "BeginTime"');
+  }
+  if (deadline !== undefined) {
+    const late = seconds === undefined ? '' : ` || (JobStatus != 2 && time() + ${seconds} > ${deadline})`;
+    lines.push(`periodic_remove = time() >= ${deadline}${late}`, '+PeriodicRemoveReason = "DeadLine"');
+  }
+  return lines;
+}
+
+function warningLine({ signal, seconds, shell }: NonNullable<Wishes['warning']>): string {
+  return `+GryphusSignal = "${shell ? 'B:' : ''}${signal}@${seconds}"`;
+}
+
 function adString(text: string): string {
   return `"${literal(text.replaceAll('\\', '\\\\').replaceAll('"', '\\"'))}"`;
 }
@@ -272,6 +296,12 @@ function warningsOf({ system, wishes }: BatchScript, native: boolean, wanted: Wa
           ...at(one),
           message: `${one.option} has no effect in ${where}: it is for a site that runs ${title}.`,
         }))),
+    ...(wishes.begin !== undefined && wishes.held && !native
+      ? [{ message: '--begin has no effect on a job that is held: it may start when you release it.' }]
+      : []),
+    ...(wishes.warning === undefined || native || (to.kind === 'pool' && wishes.seconds !== undefined)
+      ? []
+      : [{ ...at(wishes.warning), message: noSignal(wishes.warning, to.kind === 'pool', where) }]),
     ...(to.kind === 'pool' && wishes.queue !== undefined
       ? [
           {
@@ -288,4 +318,9 @@ function warningsOf({ system, wishes }: BatchScript, native: boolean, wanted: Wa
       ? [{ message: 'LSF would mail the output; here it goes to a file lsf-ID.out.' }]
       : []),
   ];
+}
+
+function noSignal({ option }: Written, inPool: boolean, where: string): string {
+  const why = inPool ? 'the job has no time limit (--time)' : 'only the pool and Slurm can send it';
+  return `${option} has no effect in ${where}: ${why}.`;
 }

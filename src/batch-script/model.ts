@@ -62,6 +62,11 @@ export interface Wishes {
   project?: string;
   site?: string;
   held?: boolean;
+  /** When it may start at the earliest, and must have ended; Unix seconds. */
+  begin?: number;
+  deadline?: number;
+  /** Sent so many seconds before its time limit; `shell`: to the script itself, instead of to what that has started. */
+  warning?: Written & { readonly signal: string; readonly seconds: number; readonly shell: boolean };
   priority?: number;
   comment?: string;
   /** What runs the script if its first line names nothing. */

@@ -1,9 +1,10 @@
 import { BadValue, type Dialect, noMailAtBegin, type Option, type Wishes, type Written } from './model.ts';
+import { slurmTime } from './slurm-times.ts';
 import { atLeastOne, bytes, commaList, count, indices, slurmSeconds, VARIABLE } from './values.ts';
 
 /** Passed on as written to a Slurm site, and a warning elsewhere. */
 const SITE_VALUE =
-  '--acctg-freq --bb --bbf --cluster-constraint -C --constraint --container --core-spec -S --cores-per-socket --cpu-freq --cpus-per-gpu --deadline --delay-boot -m --distribution -x --exclude --container-id --extra --gpu-bind --gpu-freq --gpus-per-socket --gres-flags --hint -L --licenses --mem-bind --mincpus --network -w --nodelist -F --nodefile --ntasks-per-core --ntasks-per-gpu --ntasks-per-socket --oom-kill-step --prefer --profile -q --qos --reservation --resv-ports --segment --signal --sockets-per-node --switches --thread-spec --threads-per-core --tres-bind --tres-per-task --wait-all-nodes --wckey -B --extra-node-info -b --begin --mcs-label --power --time-min';
+  '--acctg-freq --bb --bbf --cluster-constraint -C --constraint --container --core-spec -S --cores-per-socket --cpu-freq --cpus-per-gpu --delay-boot -m --distribution -x --exclude --container-id --extra --gpu-bind --gpu-freq --gpus-per-socket --gres-flags --hint -L --licenses --mem-bind --mincpus --network -w --nodelist -F --nodefile --ntasks-per-core --ntasks-per-gpu --ntasks-per-socket --oom-kill-step --prefer --profile -q --qos --reservation --resv-ports --segment --sockets-per-node --switches --thread-spec --threads-per-core --tres-bind --tres-per-task --wait-all-nodes --wckey -B --extra-node-info --mcs-label --power --time-min';
 const SITE_FLAG = '--contiguous -O --overcommit --reboot --spread-job --stepmgr --use-min-nodes -k --no-kill';
 
 const OPTIONS: readonly Option[] = [
@@ -39,6 +40,9 @@ const OPTIONS: readonly Option[] = [
   { names: '-A --account', value: 'needed', fate: 'done', becomes: 'batch_project at a site of the same system; elsewhere it is only shown', take: (w, v) => void (w.project = v) },
   { names: '-M --clusters', value: 'needed', fate: 'done', becomes: 'the site', take: (w, v) => void (w.site = v) },
   { names: '-H --hold', fate: 'done', becomes: 'hold = true', take: (w) => void (w.held = true) },
+  { names: '-b --begin', value: 'needed', fate: 'done', becomes: 'at a Slurm site its own word; elsewhere the job is held until then', take: begin },
+  { names: '--deadline', value: 'needed', fate: 'done', becomes: 'at a Slurm site its own word; elsewhere periodic_remove: the job is removed then, or earlier when its time limit no longer fits', take: deadline },
+  { names: '--signal', value: 'needed', fate: 'done', becomes: 'at a Slurm site its own word; in the pool the signal goes so many seconds before the time limit to what the script has started, with `B:` to the script itself; elsewhere a warning', take: warning },
   { names: '--nice', value: 'optional', fate: 'done', becomes: 'priority, with the opposite sign', take: nice },
   { names: '--priority', value: 'needed', fate: 'site', becomes: '' },
   { names: '--comment', value: 'needed', fate: 'done', becomes: '+JobDescription', take: (w, v) => void (w.comment = v) },
@@ -118,6 +122,38 @@ function gres(wishes: Wishes, value: string, written: Written): void {
     if (rest.length > 1) wishes.siteWords.push(`--gres=${value}`);
   }
 }
+
+function begin(wishes: Wishes, value: string): void {
+  wishes.begin = slurmTime(value, Math.floor(Date.now() / 1000));
+  wishes.siteWords.push(`--begin=${value}`);
+}
+
+function deadline(wishes: Wishes, value: string): void {
+  const now = Math.floor(Date.now() / 1000);
+  const at = slurmTime(value, now);
+  if (at < now) throw new BadValue('it has passed');
+  wishes.deadline = at;
+  wishes.siteWords.push(`--deadline=${value}`);
+}
+
+/** `[R][B]:SIGNAL[@SECONDS]`; as in Slurm, a minute before if it is not said. */
+function warning(wishes: Wishes, value: string, written: Written): void {
+  const [, flags = '', name = '', at = '60'] = /^(?:([RB]{1,2}):)?(\w+)(?:@(\d{1,5}))?$/i.exec(value) ?? [];
+  const known = /^\d+$/.test(name) ? SIGNALS[Number(name) - 1] : SIGNALS.find((one) => one === shortName(name));
+  if (known === undefined || Number(at) > 65_535) throw new BadValue(`'${value}' is not SIGNAL@SECONDS`);
+  wishes.warning = { ...written, signal: `SIG${known}`, seconds: Number(at), shell: /b/i.test(flags) };
+  wishes.siteWords.push(`--signal=${value}`);
+}
+
+function shortName(name: string): string {
+  return name.toUpperCase().replace(/^SIG/, '');
+}
+
+/** By their numbers on Linux, from 1. */
+const SIGNALS =
+  'HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP TTIN TTOU URG XCPU XFSZ'.split(
+    ' ',
+  );
 
 function openMode(wishes: Wishes, value: string, written: Written): void {
   delete wishes.append;

@@ -13,6 +13,15 @@ export interface SplitOption {
   readonly words: readonly string[];
 }
 
+/** The options of a system's submit command that are taken here. */
+export function optionsOf(
+  system: System,
+): readonly { readonly names: readonly string[]; readonly value?: Option['value'] }[] {
+  return DIALECTS[system].options
+    .filter(({ fate }) => fate !== 'refused')
+    .map(({ names, value }) => ({ names: names.split(' '), ...(value && { value }) }));
+}
+
 /**
  * Separates a submit command's options from the script and its arguments. Throws GryphusError 'usage' if an option is not known or lacks its value.
  */

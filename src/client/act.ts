@@ -31,6 +31,7 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
       else if (request.ids || !hasLeft(answers[i])) results.push(resultOf(action, job, answers[i]));
     }
   };
+  const removeNow = (jobs: readonly JobRecord[]) => change(jobs.map((job) => wishFor(action, job, request, user)));
   await factories(queue, action, request);
   const together = new Map<number, Set<number>>();
   let batch: Wish[] = [];
@@ -51,7 +52,7 @@ export async function act(queue: Queue, action: Action, request: ActionRequest, 
   }
   await changing;
   await change(batch);
-  if (action === 'remove') results.push(...(await removeUnmade(queue, request, results, change)));
+  if (action === 'remove') results.push(...(await removeUnmade(queue, request, results, removeNow)));
   if (together.size === 0) return withMissing(request, results);
   const named = results.length;
   const others = selectJobs(queue, { clusters: [...together.keys()] });
@@ -74,8 +75,8 @@ interface Wish {
   readonly withOthers: boolean;
 }
 
-function wishFor(action: Action, job: JobRecord, { reason }: ActionRequest, user: string): Wish {
-  return { job, change: changeFor(action, job, reason, user), withOthers: startsWithOthers(job) };
+function wishFor(action: Action, job: JobRecord, request: ActionRequest, user: string): Wish {
+  return { job, change: changeFor(action, job, request, user), withOthers: startsWithOthers(job) };
 }
 
 async function* wishesFor(
@@ -131,21 +132,23 @@ export function withMissing({ ids = [] }: Selection, results: readonly ActionRes
   return results.concat(ids.filter((id) => !seen.has(id)).map(missing));
 }
 
-/** Removes the selected jobs that late materialization has not created yet; `change` removes those that it just has. */
+/** Removes the selected jobs that late materialization has not created yet; `removeNow` removes those that it just has. */
 async function removeUnmade(
   queue: Queue,
   { ids = [], constraint, owner }: ActionRequest,
   results: readonly ActionResult[],
-  change: (jobs: readonly JobRecord[]) => Promise<void>,
+  removeNow: (jobs: readonly JobRecord[]) => Promise<void>,
 ): Promise<ActionResult[]> {
   if (ids.length === 0 || constraint !== undefined) return [];
-  const late = new Map((await queue.unmaterialized()).map((one) => [one.cluster, one]));
   const seen = new IdSet();
   for (const { id } of results) seen.add(id);
+  const left = ids.filter((id) => !seen.has(id));
+  if (left.length === 0) return [];
+  const late = new Map((await queue.unmaterialized()).map((one) => [one.cluster, one]));
   const wanted = new Map<number, number[]>();
-  for (const id of ids) {
+  for (const id of left) {
     const waits = late.get(id.cluster);
-    if (waits === undefined || seen.has(id) || (owner !== undefined && owner !== waits.owner)) continue;
+    if (waits === undefined || (owner !== undefined && owner !== waits.owner)) continue;
     const procs = wanted.get(id.cluster);
     if (procs) procs.push(id.proc);
     else wanted.set(id.cluster, [id.proc]);
@@ -153,7 +156,7 @@ async function removeUnmade(
   const done: ActionResult[] = [];
   for (const [cluster, procs] of wanted) {
     const others = new Set(await queue.unwant(cluster, procs));
-    if (others.size > 0) await change(await queue.get([...others].map((proc) => ({ cluster, proc }))));
+    if (others.size > 0) await removeNow(await queue.get([...others].map((proc) => ({ cluster, proc }))));
     for (const proc of procs)
       if (!others.has(proc)) done.push({ id: { cluster, proc }, result: 'done', message: DONE.remove });
   }
@@ -188,7 +191,7 @@ async function factories(queue: Queue, action: Action, request: ActionRequest): 
   }
 }
 
-function changeFor(action: Action, job: JobRecord, reason: string | undefined, user: string): Change {
+function changeFor(action: Action, job: JobRecord, { reason, subcode = 0 }: ActionRequest, user: string): Change {
   switch (action) {
     case 'hold':
       return {
@@ -197,7 +200,7 @@ function changeFor(action: Action, job: JobRecord, reason: string | undefined, u
         set: {
           HoldReason: quoted(by(user, reason ?? 'via gryphus hold')),
           HoldReasonCode: String(BY_USER),
-          HoldReasonSubCode: '0',
+          HoldReasonSubCode: String(subcode),
           NumHolds: String((readNumber(job.attrs, 'NumHolds') ?? 0) + 1),
         },
       };

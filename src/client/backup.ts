@@ -1,4 +1,5 @@
 import { loadPaths } from '../config/paths.ts';
+import { refuseClosed } from '../util/private-file.ts';
 import { loadSettings } from '../config/settings.ts';
 import { ownBuild } from '../config/build.ts';
 import type { BackupReport } from '../backup/take.ts';
@@ -51,6 +52,7 @@ export async function backupAgent(
     import('../backup/take.ts'),
   ]);
   const paths = loadPaths(environment(options));
+  refuseClosed(paths.stateDir);
   const settings = await loadSettings(paths);
   const queue = await openPresentQueue(paths, { ...queuePlace(paths, settings), start: 'if-needed' });
   try {

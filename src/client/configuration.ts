@@ -27,9 +27,9 @@ export class Configuration {
     return Object.keys(SETTINGS);
   }
 
-  /** What every key means, including those of sites and credentials, as Markdown. */
-  static docs(): string {
-    return configDocs();
+  /** What every key means, including those of sites and credentials, as Markdown; or what one does, '' if there is none. */
+  static docs(key?: string): string {
+    return configDocs(key);
   }
 
   /** Every setting, with defaults for what the file omits. Rejects with 'bad-config', file and line. */

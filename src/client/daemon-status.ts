@@ -1,3 +1,4 @@
+import { refuseClosed } from '../util/private-file.ts';
 import { ownBuild } from '../config/build.ts';
 import { daemonsOnDisk, forgetDaemon } from '../config/daemon-files.ts';
 import { loadSettings } from '../config/settings.ts';
@@ -86,6 +87,7 @@ export async function endDaemons(
   paths: Paths,
   { vacate = false }: Pick<DownOptions, 'vacate'> = {},
 ): Promise<DaemonStatus> {
+  refuseClosed(paths.stateDir);
   const host = await hostElsewhere(paths.stateDir);
   if (host !== undefined) throw notHere(paths.stateDir, host);
   const settings = await loadSettings(paths);

@@ -36,6 +36,7 @@ import type {
   AskUser,
   AuditEntry,
   CheckStep,
+  ClusterSelection,
   ClusterView,
   DaemonStatus,
   DownOptions,
@@ -188,13 +189,8 @@ export class Gryphus {
   }
 
   /** Counts for the selected owners' clusters, at a cost that does not grow with their jobs. */
-  clusters(selection: Pick<Selection, 'clusters' | 'owner' | 'all'> = {}): Promise<readonly ClusterView[]> {
+  clusters(selection: ClusterSelection = {}): Promise<readonly ClusterView[]> {
     return clusterViews(this.#queue, selection);
-  }
-
-  /** Of procs that are not materialized yet, from `from` on and below `to`, those that have been removed. */
-  removedUnmade(cluster: number, from: number, to: number): Promise<ReadonlySet<number>> {
-    return this.#queue.unwanted(cluster, from, to);
   }
 
   /** Holds, releases or removes jobs; the result also has those that were named and not found. */

@@ -95,7 +95,7 @@ export async function* mapOverPool<T>(
   const anywhere = request.anywhere ?? inputs.length > 0;
   if ([request.executable, ...(request.args ?? []), ...Object.entries(request.env ?? {}).flat()].some(hasNul))
     throw new GryphusError('usage', 'The program, an argument or a variable of the map has a NUL byte.');
-  if (request.requirements !== undefined) compileConstraint(request.requirements, '--requirements');
+  if (request.requirements !== undefined) compileConstraint(request.requirements, 'requirements');
   if (request.rank !== undefined) compileConstraint(request.rank, 'rank');
   const cpus = request.cpus ?? 1;
   const memory = request.memory ?? 128;

@@ -31,7 +31,7 @@ export async function openCentralManager(queue: Queue, paths: Paths): Promise<st
 
 /** The pool's slots as ClassAds; empty if no central manager runs. */
 export async function poolSlots(paths: Paths, constraint?: string): Promise<readonly AdText[]> {
-  const wanted = constraint === undefined ? () => true : compileConstraint(constraint, '--constraint');
+  const wanted = constraint === undefined ? () => true : compileConstraint(constraint, 'constraint');
   const ads = await asking(
     paths,
     async (centralManager) => (await centralManager.ask({ t: 'slots' }, 'slots')).ads,

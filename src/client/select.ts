@@ -6,7 +6,7 @@ import type { AdText, JobView, QueryRequest, QueueRequest, SeenJobView, Selectio
 
 /** Converts a selection to a query; a constraint that does not parse is refused with line and column. */
 export function wishOf({ ids, clusters, owner, constraint }: Selection): LookWish {
-  const where = constraint === undefined ? undefined : compileConstraint(constraint, '--constraint');
+  const where = constraint === undefined ? undefined : compileConstraint(constraint, 'constraint');
   return {
     ...(ids === undefined ? {} : { ids }),
     ...(clusters === undefined ? {} : { clusters }),

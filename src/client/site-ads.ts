@@ -13,7 +13,7 @@ export async function siteAds(
   records: ReadonlyMap<string, SiteRecord>,
   constraint?: string,
 ): Promise<AdText[]> {
-  const wanted = constraint === undefined ? () => true : compileConstraint(constraint, '--constraint');
+  const wanted = constraint === undefined ? () => true : compileConstraint(constraint, 'constraint');
   const ads = (await knownSites(queue, records)).map((site) => siteAd(site, seconds()));
   return ads.filter((ad) => wanted(new Attrs(ad)));
 }

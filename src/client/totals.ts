@@ -4,7 +4,7 @@ import { readNumber } from '../job/values.ts';
 import type { ClusterSummary, Queue } from '../queue/api.ts';
 import { selectJobs } from './select.ts';
 import { NO_JOBS, type Sums, sumOf } from '../job/totals.ts';
-import type { ClusterView, Selection, Totals } from './types.ts';
+import type { ClusterSelection, ClusterView, Selection, Totals } from './types.ts';
 
 const COUNTED: Readonly<Record<keyof typeof JOB_STATUS, keyof Totals>> = {
   idle: 'idle',
@@ -22,11 +22,19 @@ export function isOfClusters(selection: Selection): boolean {
 }
 
 /** The clusters of a selection for which `isOfClusters` is true, in the order of their ids. */
-export async function clusterViews(queue: Queue, selection: Selection = {}): Promise<ClusterView[]> {
+export async function clusterViews(queue: Queue, selection: ClusterSelection = {}): Promise<ClusterView[]> {
   const all = await queue.summaries(selection.clusters);
   const found = all.filter(({ owner }) => selection.owner === undefined || owner === selection.owner);
   const nodes = await nodesOf(queue, found);
-  return found.map((summary) => viewOf(summary, nodes.get(summary.cluster)));
+  const views = found.map((summary) => viewOf(summary, nodes.get(summary.cluster)));
+  if (selection.removedUnmade !== true) return views;
+  return Promise.all(views.map((view) => withRemoved(queue, view)));
+}
+
+async function withRemoved(queue: Queue, view: ClusterView): Promise<ClusterView> {
+  const { cluster, procs, totals } = view;
+  if (totals.unmaterialized === 0) return view;
+  return { ...view, removedUnmade: await queue.unwanted(cluster, procs - totals.unmaterialized, procs) };
 }
 
 /** The nodes of DAGs, by their managers' clusters. */

@@ -91,6 +91,13 @@ export interface ClusterView {
   /** For a DAG's manager: how many nodes the DAG has, and how many are done. */
   readonly nodes?: { readonly total: number; readonly done: number };
   readonly totals: Totals;
+  /** Of the procs that are not materialized yet, those that have been removed, if that was asked for. */
+  readonly removedUnmade?: ReadonlySet<number>;
+}
+
+/** Which clusters, and what of them. */
+export interface ClusterSelection extends Pick<Selection, 'clusters' | 'owner' | 'all'> {
+  readonly removedUnmade?: boolean;
 }
 
 /** What can be done to jobs, with HTCondor's meaning. */
@@ -99,6 +106,8 @@ export type Action = 'hold' | 'release' | 'remove';
 export interface ActionRequest extends Selection {
   /** Shown as HoldReason, ReleaseReason or RemoveReason. */
   readonly reason?: string;
+  /** For hold: HoldReasonSubCode; default 0. */
+  readonly subcode?: number;
   /** For remove: the job leaves the queue at once, whatever its site still does; `audit` finds what remains there. */
   readonly force?: boolean;
   /** As `QueryRequest.looked`. */

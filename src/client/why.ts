@@ -48,6 +48,10 @@ export async function whyOf({ queue, sites, paths, settings }: House, job: JobRe
     if (connection.connection === 'needs-login') suggestions.push(`gryphus site login ${job.site}`);
     else if (sites.has(job.site) && !inPool) suggestions.push(`gryphus site test ${job.site}`);
   }
+  if (job.site !== '' && !inPool && !sites.has(job.site) && !isEnd(job.state)) {
+    details.push(`There is no site ${job.site} in the configuration: nothing is done for the job until there is one.`);
+    suggestions.push(`gryphus site add ${job.site} URL`, `gryphus move ${formatJobId(job.id)} SITE`);
+  }
   if (connection?.trouble !== undefined) details.push(`${connection.trouble}. It is retried automatically.`);
   if (
     job.state === 'removing' &&

@@ -23,6 +23,7 @@ abstract class Act extends OrderCommand {
       json: boolean;
       'dry-run': boolean;
       force?: boolean;
+      subcode?: number | undefined;
     },
   ): Promise<void> {
     await this.order(this.action, words, flags, (gryphus, target) =>
@@ -30,6 +31,7 @@ abstract class Act extends OrderCommand {
         ...target,
         ...(flags.reason === undefined ? {} : { reason: flags.reason }),
         ...(flags.force === true ? { force: true } : {}),
+        ...(flags.subcode === undefined ? {} : { subcode: flags.subcode }),
       }),
     );
   }
@@ -47,7 +49,10 @@ export class Hold extends Act {
     `<%= config.bin %> hold 12 --constraint 'ProcId >= 100'`,
   ];
   static override args = ORDER_ARGS;
-  static override flags = FLAGS;
+  static override flags = {
+    ...FLAGS,
+    subcode: Flags.integer({ helpValue: '<n>', summary: "The hold's HoldReasonSubCode; default: 0." }),
+  };
   protected readonly action = 'hold';
 
   async run(): Promise<void> {

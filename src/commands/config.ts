@@ -14,13 +14,14 @@ VALUE, sets it in config.toml; the rest of the file stays as you wrote it.`);
     '<%= config.bin %> config notify.email me@example.org',
     `<%= config.bin %> config alarms.credential '["7d", "1d"]'`,
     '<%= config.bin %> config --docs',
+    '<%= config.bin %> config --docs pool.cpus',
   ];
   static override args = {
     key: word('a key, such as notify.email'),
     value: word('its new value'),
   };
   static override flags = {
-    docs: Flags.boolean({ summary: 'Describe every key, including those of sites.' }),
+    docs: Flags.boolean({ summary: 'Describe every key, including those of sites; or KEY.' }),
     path: Flags.boolean({ summary: 'Print only the path of config.toml.' }),
     unset: Flags.boolean({ summary: 'Remove KEY from the file.' }),
     json: Flags.boolean({ summary: 'A JSON object.' }),
@@ -33,7 +34,10 @@ VALUE, sets it in config.toml; the rest of the file stays as you wrote it.`);
     const configuration = await this.configuration(flags);
     const { configFile } = configuration.paths;
     if (flags.path) return void process.stdout.write(`${configFile}\n`);
-    if (flags.docs) return void process.stdout.write(Configuration.docs());
+    if (flags.docs) {
+      const docs = Configuration.docs(args.key);
+      if (docs !== '') return void process.stdout.write(docs);
+    }
     if (flags.unset && args.key === undefined) throw new GryphusError('usage', 'Name the key to remove.');
     if (args.key !== undefined && !keys.includes(args.key)) {
       const near = didYouMean(args.key, keys);

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Flags } from '@oclif/core';
 import { GryphusError } from '../errors.ts';
-import type { Reservation } from '../index.ts';
+import type { Gryphus, Reservation } from '../index.ts';
 import { GryphusCommand, prose, terminalWidth } from './command.ts';
 import { secondsOf } from './map-seconds.ts';
 import { longDate } from './show/dates.ts';
@@ -53,12 +53,29 @@ lists the reservations.`);
         const all = await accounts.reservations(
           changes ? { ...(make && { make }), ...(drop === undefined ? {} : { drop }) } : undefined,
         );
+        if (make) process.stderr.write(await tooFew(gryphus, make));
         const lines = json ? [JSON.stringify(all, undefined, 2)] : said(all, make, drop);
         process.stdout.write(lines.map((line) => `${line}\n`).join(''));
       },
       changes,
     );
   }
+}
+
+/** A warning with the figures if the machines that the pool has now are too few; others may come before it begins. */
+async function tooFew(gryphus: Gryphus, { count, size }: Reservation): Promise<string> {
+  const machines = (await gryphus.slots('PartitionableSlot')).map((ad) => ({
+    cpus: Number(ad['TotalCpus'] ?? 0),
+    memoryMb: Number(ad['TotalMemory'] ?? 0),
+  }));
+  const most = machines.reduce((sum, { cpus, memoryMb }) => {
+    const byMemory = size.memoryMb > 0 ? Math.floor(memoryMb / size.memoryMb) : Number.POSITIVE_INFINITY;
+    return sum + Math.min(Math.floor(cpus / size.cpus), byMemory);
+  }, 0);
+  if (most >= count) return '';
+  const cores = machines.reduce((sum, { cpus }) => sum + cpus, 0);
+  const have = `${machines.length === 1 ? '1 machine' : `${machines.length} machines`} with ${cores} cores in all`;
+  return `gryphus: warning: the pool has room for ${most} of these ${count} slots (${have}): the others are kept free only on machines that come.\n`;
 }
 
 function said(all: readonly Reservation[], make: Reservation | undefined, drop: string | undefined): string[] {

@@ -3,8 +3,9 @@ import { SETTINGS } from './settings.ts';
 import { BATCH_LIMITS, SITE_KEYS } from './sites.ts';
 import type { Table } from './table.ts';
 
-/** Documents every configuration key in Markdown, from the same tables that read the files. */
-export function configDocs(): string {
+/** Documents every configuration key in Markdown, from the same tables that read the files, or the one; '' if it is in none. */
+export function configDocs(key?: string): string {
+  if (key !== undefined) return ofKey(key);
   const { fork, queue } = BATCH_LIMITS;
   return `# Configuration
 
@@ -34,6 +35,19 @@ What a site accepts and when it ends; a site names it as its \`credential\` ([cr
 
 ${table(CREDENTIAL_KEYS).trimEnd()}
 `;
+}
+
+function ofKey(key: string): string {
+  return [
+    ['config.toml', SETTINGS],
+    ['sites/NAME.toml', SITE_KEYS],
+    ['credentials/NAME.toml', CREDENTIAL_KEYS],
+  ]
+    .flatMap(([file, keys]) => {
+      const { [key]: row } = keys as Table;
+      return row === undefined ? [] : [`## ${file as string}\n\n${table({ [key]: row }).trimEnd()}\n`];
+    })
+    .join('\n');
 }
 
 function table(keys: Table): string {

@@ -78,6 +78,11 @@ export const SETTINGS = {
   'pool.local_worker': entry(flag, true, 'Whether this machine is a worker of the pool.'),
   'pool.cpus': entry(integer(1), undefined, 'Cores of this machine that the pool may use; default: all.'),
   'pool.memory': entry(memorySize, undefined, 'Memory of this machine that the pool may use; default: all.'),
+  'pool.gpus': entry(
+    integer(0),
+    undefined,
+    'GPUs of this machine that the pool may use, numbered from 0; default: all of NVIDIA that there are.',
+  ),
   ...prefixed('pool', POLICY_KEYS),
   ...prefixed('pool', SHARING_KEYS),
   'pool.resources': entry(

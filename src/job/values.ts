@@ -117,7 +117,7 @@ export type ClassAdPredicate = (attrs: Attrs) => boolean;
  * column) and what was expected.
  */
 export function compileConstraint(text: string, where: string): ClassAdPredicate {
-  const expr = wholeExpr(text, where, `For example: --constraint 'JobStatus == 5 && Owner == "jane"'`);
+  const expr = wholeExpr(text, where, 'For example: JobStatus == 5 && Owner == "jane"');
   return (attrs) => condition(evaluate(expr, { my: viewOf(attrs) })) === true;
 }
 

@@ -228,6 +228,9 @@ function endedWell({ state, attrs }: SeenJob): boolean | undefined {
 }
 
 function release(job: JobRecord): Change {
+  // It waits for its time, and is then released by its own policy.
+  if ((readNumber(job.attrs, 'GryphusBegin') ?? 0) > Date.now() / 1000)
+    return { id: job.id, from: 'held', set: { GryphusDependency: null, HoldReason: quoted('BeginTime') } };
   return {
     id: job.id,
     event: 'release',

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
+  accessSync,
+  constants,
   closeSync,
   existsSync,
   fsyncSync,
@@ -12,7 +14,7 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { asError, GryphusError } from '../errors.ts';
 
 /** Writes a file atomically: under a temporary name next to it, on disk, then renamed. Mode 0600 by default. */
@@ -84,6 +86,20 @@ export function keyAt(path: string): string {
     }
   }
   return readFileSync(path, 'utf8');
+}
+
+/** Refuses a directory that its user may not look into, with 'not-permitted', before anything is asked there. */
+export function refuseClosed(path: string): void {
+  try {
+    lstatSync(join(path, '.'), { throwIfNoEntry: false });
+    if (existsSync(path)) accessSync(path, constants.R_OK | constants.X_OK);
+  } catch (thrown) {
+    const cause = asError(thrown);
+    throw new GryphusError('not-permitted', `The directory ${path} cannot be read: ${cause.message}.`, {
+      cause,
+      suggestions: ['Set GRYPHUS_HOME to a directory of your own.'],
+    });
+  }
 }
 
 /** Makes a directory and its parents, closed to others; 'not-permitted' if that is impossible. */

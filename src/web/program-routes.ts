@@ -1,4 +1,6 @@
+import { statSync } from 'node:fs';
 import * as z from 'zod';
+import { GryphusError } from '../errors.ts';
 import { type JobId, oneJobs, type QueryRequest, type Selection, type Submitted } from '../index.ts';
 import { expressions } from '../job/expressions.ts';
 import { jsonAds } from '../job/json-ads.ts';
@@ -19,6 +21,7 @@ export const PROGRAM_ROUTES: readonly Route[] = [
     answer: p.SUBMITTED,
     run: async ({ web: { gryphus }, body: { site, memory, name, ...rest } }) => {
       const { describeJob, siteNamed } = await oneJobs();
+      checkDirectory(rest.cwd);
       const asked = {
         ...defined(rest),
         site: await siteNamed(gryphus.paths, site),
@@ -34,8 +37,10 @@ export const PROGRAM_ROUTES: readonly Route[] = [
     summary: 'Submits a submit file; answers when its jobs are on disk and will run.',
     body: p.SUBMIT,
     answer: p.SUBMITTED,
-    run: async ({ web: { gryphus }, body: { description: text, cwd, name } }) =>
-      submitted(await gryphus.submit({ text, cwd, ...(name === undefined ? {} : { batchName: name }) })),
+    run: async ({ web: { gryphus }, body: { description: text, cwd, name } }) => {
+      checkDirectory(cwd);
+      return submitted(await gryphus.submit({ text, cwd, ...(name === undefined ? {} : { batchName: name }) }));
+    },
   }),
   itemsRoute({
     method: 'POST',
@@ -157,4 +162,12 @@ function selected({ jobs, ...rest }: z.infer<typeof p.SELECTION>): Selection {
 
 function submitted({ warnings, ...rest }: Submitted): z.infer<typeof p.SUBMITTED> {
   return { ...rest, warnings: [...warnings] };
+}
+
+/** Otherwise the job would be held only when it should start. */
+function checkDirectory(cwd: string | undefined): void {
+  if (cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return;
+  throw new GryphusError('bad-input', `cwd: there is no directory ${cwd}.`, {
+    suggestions: ['Make it, or name another.'],
+  });
 }

@@ -89,6 +89,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
 
   it('list the tasks beyond an array’s limit as pending', async () => {
     const seen: string[][] = [];
+    const starting: string[] = [];
     for (const speak of [real, ours]) {
       const name = speak === real ? 'array-real' : 'array-ours';
       const wait = `until [ -e ${join(agent.dir, name)} ]; do sleep 0.1; done`;
@@ -100,6 +101,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
         return text.match(/RUNNING/g)?.length === 2 ? text.split('\n').toSorted().join('\n') : undefined;
       });
       const together = await look('-t', 'PD', '-o', '%i %r');
+      const starts = (await speak('squeue', '--start', '-j', id)).stdout;
       const one = await speak('scontrol', 'show', 'job', `${id}_5`);
       seen.push([each, together.replace(id, 'A'), /JobState=\S+ Reason=\S+/.exec(one.stdout)?.[0] ?? one.stderr]);
       if (speak === ours) {
@@ -107,6 +109,12 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
         const rows = [1, 2, 3, 4, 5, 6].map((task) => `${id}_${task}|${task < 3 ? 'RUNNING' : 'PENDING'}`);
         expect(stdout.trim().split('\n').toSorted()).toEqual(rows);
       }
+      starting.push(
+        starts
+          .replaceAll(/(?<= )(main|pool)/g, 'PART')
+          .replace(`${id}_[`, 'A_[')
+          .replaceAll(/ +/g, ' '),
+      );
       // One that is not made yet is cancelled like any other.
       expect(await speak('scancel', `${id}_5`)).toEqual({ code: 0, stdout: '', stderr: '' });
       const left = (await look('-t', 'PD', '-o', '%i %r')).replace(id, 'A');
@@ -120,6 +128,8 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       await until('an empty queue', async () => ((await speak('squeue', '-h')).stdout === '' ? true : undefined));
     }
     expect(seen.slice(2)).toEqual(seen.slice(0, 2));
+    expect(starting[1]).toBe(starting[0]);
+    expect(starting[0]).toMatch(/START_TIME NODES SCHEDNODES NODELIST\(REASON\)\n A_\[3-6%2\] .* PD N\/A 1 \(null\) /);
     expect(seen[0]?.[1]).toBe('A_[3-6%2] JobArrayTaskLimit\n');
     expect(seen[1]).toEqual(['A_[3-4,6%2] JobArrayTaskLimit\n', 'false,false']);
   });
@@ -189,7 +199,7 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
     for (const [command, ...words] of [
       ['squeue', '--nosuch'],
       ['squeue', '-O', 'nosuch'],
-      ['squeue', '-o', '%Y'],
+      ['squeue', '-o', '%J'],
       ['sacct', '-o', 'nosuch'],
       ['sinfo', '-o', '%q'],
       ['sbatch', '--nosuch=1'],
@@ -199,10 +209,22 @@ describe.skipIf(skipWithoutSlurm())("Slurm's commands, beside the real ones", { 
       ['scontrol', 'show', 'nosuch'],
     ] as const) {
       const { code, stderr } = await ours(command, ...words);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(/nosuch|%Y|%q/)]);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(/nosuch|%J|%q/)]);
     }
     expect((await ours('scontrol', 'show', 'hostnames', 'n[08-10,3],x')).stdout).toBe('n08\nn09\nn10\nn3\nx\n');
     expect((await ours('scontrol', 'show', 'config')).stdout).toMatch(/^SchedulerTimeSlice +(= 5 sec)$/m);
+  });
+
+  it('say what their options are', async () => {
+    for (const command of ['sbatch', 'squeue', 'scancel', 'sinfo', 'sacct', 'scontrol', 'sacctmgr', 'srun'])
+      for (const word of ['--help', '--usage']) {
+        const { code, stdout, stderr } = await ours(command, word);
+        expect([code, stderr]).toEqual([0, '']);
+        expect(stdout).toMatch(new RegExp(`^Usage: ${command} \\[OPTIONS\\]`));
+        expect(stdout).toMatch(/^  -\w, --\w/m);
+      }
+    expect((await ours('sbatch', '--help')).stdout).toContain('\n  -J, --job-name=VALUE\n');
+    expect((await ours('squeue', '-h', '--help')).stdout).toContain('\n  -j, --jobs=VALUE\n');
   });
 
   it('say the same of jobs that are not there', async () => {

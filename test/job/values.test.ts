@@ -59,7 +59,7 @@ describe('a constraint', () => {
     );
   });
   it('is refused where it does not parse, with its place', () => {
-    expect(() => compileConstraint('JobStatus ==', '--constraint')).toThrow(/^--constraint: /);
+    expect(() => compileConstraint('JobStatus ==', 'constraint')).toThrow(/^constraint: /);
     expect(() => compileConstraint('a ? b : c d', '--constraint')).toThrow(
       /column 11: expected an operator or the end/,
     );

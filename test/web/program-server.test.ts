@@ -214,6 +214,14 @@ describe('the interface', () => {
     expect(await json('POST', '/submit', { cwd: 'here', description: 'queue' })).toEqual(
       refused('In the body, cwd: an absolute path.', 400),
     );
+    for (const [path, asked] of [
+      ['/run', { command: ['true'] }],
+      ['/submit', { description: 'queue' }],
+    ] as const)
+      expect(await json('POST', path, { ...asked, cwd: '/no/such' })).toMatchObject({
+        status: 400,
+        body: { error: { message: 'cwd: there is no directory /no/such.' } },
+      });
     expect(await json('POST', '/submit', { cwd: '/', description: 'x'.repeat(64 * 2 ** 20) })).toEqual(
       refused('The body is longer than 64 MiB.', 413),
     );

@@ -59,7 +59,7 @@ class Values extends Map<string, string> {
   }
 }
 
-interface Row {
+export interface Row {
   /** Without its dashes. */
   readonly name: string;
   readonly long: string;
@@ -68,7 +68,8 @@ interface Row {
   readonly grows: boolean;
 }
 
-function rowOf(text: string): Row {
+/** An option, as a word of a spec says it. */
+export function rowOf(text: string): Row {
   const [, names = '', mark = ''] = /^(.*?)(=[?+]?)?$/.exec(text) ?? [];
   const [first = '', second = first] = names.split('|');
   return {

@@ -72,6 +72,7 @@ const LETTERS: Readonly<Record<SlurmState, string>> = {
   TIMEOUT: 'F',
   NODE_FAIL: 'F',
   OUT_OF_MEMORY: 'F',
+  DEADLINE: 'F',
 };
 
 export function letterOf({ state, reason, made }: SlurmJob): string {

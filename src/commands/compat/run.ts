@@ -10,6 +10,8 @@ interface Spoken {
   /** Its exit status. */
   readonly answer: (words: readonly string[], write: Write, warn: Write) => Promise<number>;
   readonly error: (line: string, severity: Severity) => string;
+  /** Words that ask for its options, alone or, if `anywhere`, among others. */
+  readonly help?: { readonly words: readonly string[]; readonly anywhere: boolean };
   readonly version: { readonly words: readonly string[]; readonly text: string };
 }
 
@@ -22,7 +24,12 @@ function slurm(command: string, answer: Spoken['answer']): Spoken {
     if (severity !== 'option') return `${command}: ${severity}: ${line}`;
     return command === 'sacct' ? `sacct: ${line}` : `${command}: ${line}\nTry "${command} --help" for more information`;
   };
-  return { answer, error, version: SLURM_VERSION };
+  const submits = command === 'sbatch' || command === 'srun';
+  // The words of a script or command are its own; for the others, -h is another option.
+  const help = submits
+    ? { words: ['--help', '--usage', '-h'], anywhere: false }
+    : { words: ['--help', '--usage'], anywhere: true };
+  return { answer, error, help, version: SLURM_VERSION };
 }
 
 function pbs(command: string, answer: Spoken['answer']): Spoken {
@@ -91,13 +98,18 @@ function withAgent(
 
 /** The words of our own command line that do what a command of HTCondor's does, if there are such. */
 export function ownWords(command: string, words: readonly string[]): readonly string[] | undefined {
-  const own = words[0] === '-version' ? undefined : CONDOR[command];
+  // As HTCondor's tools do, whose -v is another option of some.
+  const own = /^-vers(i(on?)?)?$/.test(words[0] ?? '') ? undefined : CONDOR[command];
   if (command !== 'condor_ssh_to_job') return own && [...own, ...words];
   // What follows the job is one line for the shell there, as it is with ssh.
   const job = words.findIndex((word) => !word.startsWith('-'));
   const line = job < 0 ? [] : words.slice(job + 1);
   const before = (job < 0 ? words : words.slice(0, job + 1)).filter((word) => word !== '-auto-retry');
   return own && [...own, ...before, ...(line.length === 0 ? [] : ['--', line.join(' ')])];
+}
+
+function asksHelp({ help }: Spoken, words: readonly string[]): boolean {
+  return help !== undefined && (help.anywhere ? words : words.slice(0, 1)).some((word) => help.words.includes(word));
 }
 
 /** Speaks as another system's command of this name. */
@@ -110,6 +122,7 @@ export async function speak(command: string, words: readonly string[]): Promise<
   if (spoken === undefined) throw new GryphusError('usage', `There is no command '${command}'.`);
   try {
     if (spoken.version.words.includes(words[0] ?? '')) write(spoken.version.text);
+    else if (asksHelp(spoken, words)) write(await (await import('./help.ts')).helpText(command));
     else process.exitCode = await spoken.answer(words, write, warn);
   } catch (thrown) {
     if (!(thrown instanceof Refused || thrown instanceof GryphusError)) throw thrown;

@@ -8,7 +8,8 @@ import { isNamed, type Named, namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { sacctJson, slurmDocument } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 
-const SPEC =
+/** Its options, for `getopt`. */
+export const SPEC =
   '-X|--allocations -n|--noheader -P|--parsable2 -p|--parsable -o|--format=+ -j|--jobs=+ -u|--user=+ -a|--allusers -S|--starttime= -s|--state=+ --name=+ -D|--duplicates -M|--clusters= -L|--allclusters -l|--long -b|--brief --delimiter= --json -E|--endtime= -A|--accounts=+ -r|--partition=+ --noconvert --units= -T|--truncate -i|--nnodes= -N|--nodelist=+ -e|--helpformat -g|--gid= -q|--qos= -W|--wckeys= -x|--associations= -V|--version -v|--verbose';
 
 /** The exit status. */

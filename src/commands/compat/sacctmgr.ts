@@ -3,7 +3,8 @@ import { inAd, readString } from '../../job/values.ts';
 import { getopt, Refused } from './options.ts';
 import { ownUser } from '../../util/own-user.ts';
 
-const SPEC =
+/** Its options, for `getopt`. */
+export const SPEC =
   '-n|--noheader -s|--associations -P|--parsable2 -p|--parsable -i|--immediate -Q|--quiet -v|--verbose -r|--readonly';
 
 /** The user with one of the accounts: an association. */

@@ -4,7 +4,8 @@ import { LIVE, type SlurmJob } from './slurm-job.ts';
 import { type Named, namedJobs, slurmJobs } from './slurm-jobs.ts';
 import { actOn, inClusters, targetsOf } from './slurm-targets.ts';
 
-const SPEC =
+/** Its options, for `getopt`. */
+export const SPEC =
   '-u|--user= -n|--name= --jobname= -p|--partition= -t|--state= -s|--signal= -f|--full -Q|--quiet -v|--verbose --me -M|--clusters= -A|--account=';
 const FILTERS = ['user', 'name', 'jobname', 'partition', 'state', 'me', 'account', 'clusters'];
 

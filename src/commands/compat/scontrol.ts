@@ -4,13 +4,16 @@ import type { SlurmJob } from './slurm-job.ts';
 import { duration, elapsed, endsAt, moment, namedJobs, outputPaths, slurmJobs, tres } from './slurm-jobs.ts';
 import { actOn, targetsOf } from './slurm-targets.ts';
 
+/** Its options, for `getopt`. */
+export const SPEC = '-o|--oneliner -d|--details -a|--all -Q|--quiet -v|--verbose';
+
 /** `scontrol show job`, `show config`, `show hostnames`, `hold`, `release`, `ping`, `version`. */
 export async function scontrol(
   gryphus: Gryphus,
   words: readonly string[],
   write: (text: string) => void,
 ): Promise<number> {
-  const { values, words: rest } = getopt('-o|--oneliner -d|--details -a|--all -Q|--quiet -v|--verbose', words);
+  const { values, words: rest } = getopt(SPEC, words);
   const [verb = '', ...more] = rest;
   switch (verb) {
     case 'show':

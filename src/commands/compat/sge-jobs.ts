@@ -47,6 +47,7 @@ const LETTERS: Readonly<Record<SlurmState, string | undefined>> = {
   TIMEOUT: undefined,
   NODE_FAIL: undefined,
   OUT_OF_MEMORY: undefined,
+  DEADLINE: undefined,
 };
 
 export function lettersOf({ state, reason, made }: SlurmJob): string | undefined {

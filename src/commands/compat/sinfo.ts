@@ -4,7 +4,8 @@ import { getopt, Refused } from './options.ts';
 import { columnsOf, longColumnsOf, type Partition, tableOf } from './sinfo-fields.ts';
 import { inClusters } from './slurm-targets.ts';
 
-const SPEC =
+/** Its options, for `getopt`. */
+export const SPEC =
   '-h|--noheader -o|--format= -O|--Format= -p|--partition= -a|--all -M|--clusters= -s|--summarize -l|--long -N|--Node -e|--exact -t|--states= -n|--nodes= -d|--dead -r|--responding -R|--list-reasons -S|--sort= -i|--iterate= -T|--reservation -v|--verbose --json --local --hide';
 
 /** What it prints without a format (sinfo's source). */

@@ -23,7 +23,8 @@ export type SlurmState =
   | 'FAILED'
   | 'TIMEOUT'
   | 'NODE_FAIL'
-  | 'OUT_OF_MEMORY';
+  | 'OUT_OF_MEMORY'
+  | 'DEADLINE';
 
 /** A state's name, by that or by its code, in upper or lower case; `undefined` if Slurm knows no such state. */
 export function stateNamed(text: string): string | undefined {
@@ -36,13 +37,13 @@ export const LIVE: ReadonlySet<SlurmState> = new Set(['PENDING', 'RUNNING', 'SUS
 
 /** What it reads. */
 export const ATTRIBUTES =
-  'JobStatus LastJobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject GryphusAccount RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
+  'JobStatus LastJobStatus HoldReasonCode HoldReason RemoveReason GryphusBegin GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite BatchProject GryphusAccount RequestCpus RequestGPUs MachineCount RequestMemory BatchRuntime QDate JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal ExitSignal Iwd Out Err JobDescription JobPrio NumJobStarts RemoteUserCpu RemoteSysCpu ResidentSetSize'.split(
     ' ',
   );
 
 /** What it reads of a job for the columns of an ordinary listing (`isListed`); a queue of thousands is read faster so. */
 export const LISTED_ATTRIBUTES =
-  'JobStatus LastJobStatus HoldReasonCode HoldReason GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite MachineCount JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal'.split(
+  'JobStatus LastJobStatus HoldReasonCode HoldReason RemoveReason GryphusBegin GryphusDependency GryphusArrayTask GryphusArray JobBatchName Cmd Owner BatchQueue GryphusSite MachineCount JobCurrentStartDate JobStartDate CompletionDate EnteredCurrentStatus RemoteHost LastRemoteHost ExitCode ExitBySignal'.split(
     ' ',
   );
 
@@ -148,7 +149,12 @@ export class SlurmJob {
 
   /** When it could first have started; a job that is held, or was until its end, never could. */
   get eligible(): number | undefined {
-    return this.#neverFree ? undefined : this.submitted;
+    return this.begin ?? (this.#neverFree ? undefined : this.submitted);
+  }
+
+  /** Before which it may not start. */
+  get begin(): number | undefined {
+    return this.#number('GryphusBegin');
   }
 
   get started(): number | undefined {
@@ -264,7 +270,7 @@ function stateOf(ad: AdText): SlurmState {
     case 2:
       return 'RUNNING';
     case 3:
-      return 'CANCELLED';
+      return readString(get, 'RemoveReason') === 'DeadLine' ? 'DEADLINE' : 'CANCELLED';
     case 4:
       return readBoolean(get, 'ExitBySignal') === true || (readNumber(get, 'ExitCode') ?? 1) !== 0
         ? 'FAILED'
@@ -295,7 +301,9 @@ function reasonOf(ad: AdText): string {
   const get = inAd(ad);
   if (get.get('JobStatus') === undefined) return 'JobArrayTaskLimit';
   if (!waitsOrWaited(ad)) return 'Priority';
-  if (!get.get('GryphusDependency') || readNumber(get, 'HoldReasonCode') !== 15) return 'JobHeldUser';
+  const atSubmit = readNumber(get, 'HoldReasonCode') === 15;
+  if (atSubmit && !get.get('GryphusDependency') && get.get('GryphusBegin')) return 'BeginTime';
+  if (!get.get('GryphusDependency') || !atSubmit) return 'JobHeldUser';
   return (readString(get, 'HoldReason') ?? '').startsWith('DependencyNever')
     ? 'DependencyNeverSatisfied'
     : 'Dependency';

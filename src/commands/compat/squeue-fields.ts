@@ -42,7 +42,7 @@ const TABLE: readonly (readonly [letter: string, names: string, head: string, va
   ['Q', 'prioritylong', 'PRIORITY', ({ priority }) => `${priority}`],
   ['r', 'reason', 'REASON', ({ reason }) => reason],
   ['R', 'reasonlist', 'NODELIST(REASON)', ({ node, state, reason }) => (state === 'PENDING' ? `(${reason})` : node)],
-  ['S', 'starttime', 'START_TIME', ({ started }) => moment(started, 'N/A')],
+  ['S', 'starttime', 'START_TIME', ({ started, begin }) => moment(started ?? begin, 'N/A')],
   ['t', 'statecompact', 'ST', ({ code }) => code],
   ['T', 'state', 'STATE', ({ state }) => state],
   ['u', 'username', 'USER', ({ user }) => user],
@@ -52,6 +52,8 @@ const TABLE: readonly (readonly [letter: string, names: string, head: string, va
   ['w', 'wckey', 'WCKEY', () => '(null)'],
   ['W', 'licenses', 'LICENSES', () => '(null)'],
   ['x', '-', 'EXC_NODES', () => ''],
+  // When and where a job will start nobody knows before it does.
+  ['Y', 'schednodes', 'SCHEDNODES', () => '(null)'],
   ['y', 'nice', 'NICE', () => '0'],
   ['Z', 'workdir', 'WORK_DIR', ({ directory }) => directory],
   ['-', 'batchflag', 'BATCH_FLAG', () => '1'],

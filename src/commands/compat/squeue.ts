@@ -7,10 +7,13 @@ import { slurmDocument, squeueJson } from './slurm-json.ts';
 import { inClusters } from './slurm-targets.ts';
 import { type Column, columnsOf, fieldOf, isListed, lineOf, linesOf, longColumnsOf } from './squeue-fields.ts';
 
-const SPEC =
+/** Its options, for `getopt`. */
+export const SPEC =
   '-h|--noheader -o|--format= -j|--jobs= -u|--user= -n|--name= -t|--states= -p|--partition= -M|--clusters= -l|--long -r|--array -S|--sort= -a|--all --me --local -A|--account= -O|--Format= --json --start -i|--iterate= -s|--steps=? -w|--nodelist= -q|--qos= -L|--licenses= -R|--reservation= -v|--verbose';
 
 const USUAL = '%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R';
+/** What `--start` shows of the jobs that wait. */
+const START = '%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R';
 const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
 
 export async function squeue(
@@ -25,7 +28,7 @@ export async function squeue(
   const named =
     jobs === undefined || jobs === '' ? undefined : namedJobs(jobs, (word) => new Refused(`Invalid job id: ${word}`));
   const wanted = wantedBy(given);
-  for (const option of ['start', 'iterate', 'steps', 'nodelist', 'qos', 'licenses', 'reservation'])
+  for (const option of ['iterate', 'steps', 'nodelist', 'qos', 'licenses', 'reservation'])
     if (values.has(option)) throw new Refused(`option '--${option}' is not supported`);
   const columns = columnsBy(given);
   const now = Math.floor(Date.now() / 1000);
@@ -72,6 +75,7 @@ function columnsBy({ values }: Given): Column[] {
   if (short !== undefined) return columnsOf(short);
   const { SQUEUE_FORMAT, SQUEUE_FORMAT2 } = process.env;
   if (SQUEUE_FORMAT2 !== undefined) return longColumnsOf(SQUEUE_FORMAT2);
+  if (values.has('start')) return columnsOf(START);
   return columnsOf(SQUEUE_FORMAT ?? (values.has('long') ? LONG : USUAL));
 }
 
@@ -109,6 +113,7 @@ function wantedBy(given: Given): (job: SlurmJob) => boolean {
     throw new Refused(`Invalid job state specified: ${word}\n${valid}`);
   });
   return (job) =>
+    (!values.has('start') || job.state === 'PENDING') &&
     (states === undefined ? LIVE.has(job.state) : states.includes('ALL') || states.includes(job.state)) &&
     (users === undefined || users.includes(job.user)) &&
     (names === undefined || names.includes(job.name)) &&

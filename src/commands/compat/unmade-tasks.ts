@@ -33,7 +33,7 @@ export class UnmadeTasks {
   }
 
   static async count(gryphus: Gryphus, clusters: readonly number[] | undefined): Promise<UnmadeTasks> {
-    const views = await gryphus.clusters(clusters && { clusters });
+    const views = await gryphus.clusters({ removedUnmade: true, ...(clusters && { clusters }) });
     return new UnmadeTasks(
       gryphus,
       views.filter(({ totals }) => totals.unmaterialized > 0),
@@ -84,12 +84,11 @@ export class UnmadeTasks {
 
   async #arrays(): Promise<readonly LateArray[]> {
     const arrays: LateArray[] = [];
-    for (const { cluster, procs, totals } of this.#late.values()) {
+    for (const { cluster, procs, totals, removedUnmade: removed = new Set<number>() } of this.#late.values()) {
       const seen = this.#seen.get(cluster);
       const like = seen?.like ?? (await this.#anyOf(cluster));
       if (!like || like.array === '') continue;
       const from = procs - totals.unmaterialized;
-      const removed = await this.#gryphus.removedUnmade(cluster, from, procs);
       const shared = Object.fromEntries(Object.entries(like.ad).filter(([name]) => SHARED.has(name)));
       arrays.push({ cluster, from, to: procs, like, shared, made: seen?.procs ?? new Set(), removed });
     }

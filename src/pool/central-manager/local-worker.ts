@@ -190,6 +190,7 @@ export class LocalWorker {
       checkpointEngines: settings['pool.checkpoint_engines'],
       ...(settings['pool.execute'] === undefined ? {} : { execute: settings['pool.execute'] }),
       ...(settings['pool.cpus'] === undefined ? {} : { cpus: settings['pool.cpus'] }),
+      ...(settings['pool.gpus'] === undefined ? {} : { gpus: settings['pool.gpus'] }),
       ...(settings['pool.memory'] === undefined ? {} : { memoryMb: Math.floor(settings['pool.memory'] / 2 ** 20) }),
       ...policyOf(settings),
     };

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import type { Ending } from '../../site/contract.ts';
 import { attemptKey } from '../../job/schema.ts';
 import { ending } from '../../site/shapes.ts';
-import { amount, maybe, type Read, text } from '../../util/schema.ts';
+import { amount, maybe, type Read, text, texts } from '../../util/schema.ts';
 import { storedOr } from '../../util/stored-json.ts';
 import type { Cgroup, GroupDirs } from './cgroup.ts';
 import { type Choice, JOB_USER } from './job-users.ts';
@@ -19,6 +19,10 @@ export const ATTEMPT_RECORD = z.strictObject({
   lease: amount,
   /** Under whose account it runs, if not the worker's. */
   user: maybe(JOB_USER),
+  /** Its GPUs, which no other job has until it has ended; absent if the machine has none. */
+  gpus: maybe(texts),
+  /** A signal some time before its limit: `[B:]SIGUSR1@SECONDS` (warning.ts). */
+  warning: maybe(text),
 });
 export type AttemptRecord = Read<typeof ATTEMPT_RECORD>;
 
@@ -27,14 +31,24 @@ export type AttemptRecord = Read<typeof ATTEMPT_RECORD>;
  * user; the tasks of a map, which have no files of their own, do so under any account, and see what that may see.
  */
 export function recordOf(
-  { key, claim, size, lease }: Pick<AttemptRecord, 'key' | 'claim' | 'size' | 'lease'>,
+  {
+    key,
+    claim,
+    size,
+    lease,
+    gpus,
+    warning,
+  }: Pick<AttemptRecord, 'key' | 'claim' | 'size' | 'lease'> & {
+    readonly gpus: AttemptRecord['gpus'] | undefined;
+    readonly warning: string | undefined;
+  },
   spec: AttemptRecord['spec'],
   account: Choice,
   sharesHome: boolean,
   isTask: boolean,
 ): AttemptRecord {
   const { shared, ...others } = spec;
-  const common = { key, claim, size, lease };
+  const common = { key, claim, size, lease, ...(gpus && { gpus }), ...(warning !== undefined && { warning }) };
   if ('user' in account && account.user) {
     const there = shared && isTask ? { ...others, cwd: shared.cwd } : others;
     return { ...common, spec: there, user: account.user };

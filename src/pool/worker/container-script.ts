@@ -2,6 +2,7 @@ import { pathOrStart } from '../../job/start-directory.ts';
 import { GryphusError } from '../../errors.ts';
 import type { ContainerSpec } from '../../site/contract.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
+import { gpuVariables } from './gpus.ts';
 import { adVariables, chirpVariable, slotVariable, entering } from './job-script.ts';
 import { mountable, type Runtime } from './container-runtimes.ts';
 import type { JobUser } from './job-users.ts';
@@ -24,6 +25,8 @@ export interface ContainerPlace {
   readonly ads: boolean;
   /** As the pool names it: `slot1_1@host`. */
   readonly slot?: string | undefined;
+  /** Its GPUs; `undefined` on a machine without. */
+  readonly gpus?: readonly string[] | undefined;
   /** Whether it has a proxy for requests to its home. */
   readonly chirp?: boolean;
   /** The path of an image that was transferred, or that is on the node. */
@@ -87,6 +90,7 @@ export function containerScript(
     ...(place.ads ? adVariables(inside) : {}),
     ...slotVariable(place.slot),
     ...(place.chirp ? chirpVariable(inside) : {}),
+    ...gpuVariables(place.gpus),
     BATCH_SYSTEM: 'Gryphus',
   };
   if (place.image !== undefined && !mountable(place.image))

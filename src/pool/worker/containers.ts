@@ -121,6 +121,7 @@ export class Containers {
       proxy: placed.proxy,
       ads: placed.ads === true,
       slot: placed.slot,
+      gpus: placed.gpus,
       chirp: placed.chirp === true,
       image,
       // With podman and docker, containers are not our child processes, and have cgroups of their own.

@@ -32,6 +32,7 @@ export function environmentBeside(run: Run): Readonly<Record<string, string>> {
       chirp: spec.ioProxy === true && existsSync(join(dir.work, CHIRP_CONFIG)),
       ...(submitDir === undefined ? {} : { submitDir }),
       variables,
+      gpus: record.gpus,
     }),
   };
 }

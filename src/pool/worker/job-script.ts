@@ -4,6 +4,7 @@ import { CHIRP_CONFIG } from '../../site/chirp.ts';
 import { AD_FILES } from './ad-files.ts';
 import type { RunSpec } from '../wire/wire.ts';
 import { shellQuote, shellWords } from '../../util/shell-quote.ts';
+import { gpuVariables } from './gpus.ts';
 import { KEY_VARIABLE } from '../host/processes.ts';
 import { waiterIn } from './waiter/waiter.ts';
 
@@ -36,6 +37,8 @@ export interface PlacedJob {
   readonly enter?: readonly string[];
   readonly waiter?: string;
   readonly identity?: Readonly<Record<string, string>>;
+  /** Its GPUs; `undefined` on a machine without. */
+  readonly gpus?: readonly string[] | undefined;
   /** Of a node of a parallel job: how it starts commands at the others. */
   readonly variables?: Readonly<Record<string, string>> | undefined;
 }
@@ -92,7 +95,7 @@ export function jobScript(
 /** The variables that the worker adds to a job's own. */
 export function variablesAt(
   key: string,
-  placed: Pick<PlacedJob, 'scratch' | 'proxy' | 'ads' | 'slot' | 'chirp' | 'submitDir' | 'variables'>,
+  placed: Pick<PlacedJob, 'scratch' | 'proxy' | 'ads' | 'slot' | 'chirp' | 'submitDir' | 'variables' | 'gpus'>,
 ): Readonly<Record<string, string>> {
   return {
     [KEY_VARIABLE]: key,
@@ -103,6 +106,7 @@ export function variablesAt(
     ...(placed.chirp ? chirpVariable(placed.scratch) : {}),
     ...(placed.submitDir === undefined ? {} : { GRYPHUS_SUBMIT_DIR: placed.submitDir }),
     ...placed.variables,
+    ...gpuVariables(placed.gpus),
     BATCH_SYSTEM: 'Gryphus',
   };
 }

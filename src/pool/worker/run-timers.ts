@@ -3,6 +3,7 @@ import type { FromWorker } from '../wire/wire.ts';
 import type { Run } from './run.ts';
 import { stop, timeout } from './stopping.ts';
 import { isTask } from './task-runner-slot.ts';
+import { warnBefore } from './warning.ts';
 
 /**
  * A run is reported as started only after this time, in milliseconds, since short ones end sooner; a map's task only
@@ -29,6 +30,7 @@ export function limitTime(run: Run): void {
   const { walltimeSeconds } = run.record.spec;
   if (walltimeSeconds === undefined) return;
   const ranMs = Math.max(0, Date.now() - (run.startedAt ?? Number.POSITIVE_INFINITY) * 1000);
+  warnBefore(run, walltimeSeconds, ranMs);
   const end = () => stop(run, timeout(walltimeSeconds));
   startTimer(Math.max(0, walltimeSeconds * 1000 - ranMs), end, (timer) => void run.timers.push(timer));
 }

@@ -142,7 +142,15 @@ export function equip(
   run.names = run.sandboxed ? foreignNames(dir.work, record.spec) : [];
   placeRemoteIo(run, remoteIo);
   const slot = received?.start.slot;
-  const all = { ...placed, proxy, ads: received !== undefined, slot, chirp: asksHome, variables: run.variables };
+  const all = {
+    ...placed,
+    proxy,
+    ads: received !== undefined,
+    slot,
+    chirp: asksHome,
+    variables: run.variables,
+    gpus: record.gpus,
+  };
   return helped(run, accounts?.ready(run, all) ?? all, { checkpoints, remoteIo });
 }
 

@@ -12,7 +12,7 @@ import { awaitEnd } from './adopted.ts';
 import { beforeEnd, takeBack } from './before-end.ts';
 import { equipToSave, takeCheckpoint } from './checkpoint.ts';
 import { AttemptDir } from './attempt-dir.ts';
-import { type AttemptPlace, recordOf } from './attempt-place.ts';
+import type { AttemptPlace } from './attempt-place.ts';
 import { diskFullMessage, isFull, LEAST_KB, NO_SPACE } from '../host/full-disk.ts';
 import { DiskSpace, lackedSpace } from './disk-space.ts';
 import { renewCopies } from './hand-over.ts';
@@ -196,7 +196,7 @@ export class Startd {
     if (no !== undefined) return this.#gone(start.key, 'claim', no);
     if (!base) return this.#gone(start.key, 'never-started', 'its description has not arrived');
     const spec = 'base' in start.spec ? derived(base, start.spec) : start.spec;
-    const record = recordOf(start, spec, account, this.#options.sharesHome, 'base' in start.spec);
+    const record = this.#claims.record(start, spec, account, kind?.text.texts);
     let place: AttemptPlace;
     try {
       crashPoint('worker.before-record');

@@ -3,13 +3,16 @@ import type { AttrTexts } from '../../job/attrs.ts';
 import type { AttemptKey } from '../../job/ids.ts';
 import { adFrom, offerAd } from '../wire/ads.ts';
 import { AttemptDir } from './attempt-dir.ts';
-import type { AttemptPlace, AttemptRecord } from './attempt-place.ts';
+import { type AttemptPlace, type AttemptRecord, recordOf } from './attempt-place.ts';
+import type { Choice } from './job-users.ts';
 import type { Containers } from './containers.ts';
 import type { DiskSpace } from './disk-space.ts';
+import { gpuIds, gpuVariables, namesGpus } from './gpus.ts';
 import { commonOf, isLight, TaskRunner } from './task-runner.ts';
 import type { Run } from './run.ts';
 import { minus, shortOf } from '../wire/slots.ts';
 import { Starter } from './starter.ts';
+import { warningOf } from './warning.ts';
 import type { WaiterScripts } from './waiter/waiter.ts';
 import type { FromCentralManager, RunSpec, Size } from '../wire/wire.ts';
 
@@ -18,6 +21,8 @@ const SPARE_MS = 10_000;
 
 interface Claim {
   readonly size: Size;
+  /** Its own, of the machine's. */
+  readonly gpus: readonly string[];
   run: Run | undefined;
   /** What is to run after it; nothing of it is on disk. */
   waiting: Start[];
@@ -57,6 +62,8 @@ export interface WorkerClaimsOptions {
   /** The same for jobs that run under other accounts. */
   readonly executeDir?: string | undefined;
   readonly taskRunnersDir: string;
+  /** Whether the worker can read files of the agent's machine directly. */
+  readonly sharesHome: boolean;
   readonly space: Pick<DiskSpace, 'kb'>;
   /** Set if each job has a cgroup. */
   readonly groups?: object | undefined;
@@ -106,8 +113,22 @@ export class WorkerClaims {
     const machine = offerAd(this.#machineNow(), free);
     if (!matchmaker.accepts(machine, job)) return "the machine's START policy rejects it";
     if (!matchmaker.accepts(job, machine)) return "the job's requirements reject this machine";
-    this.#claims.set(start.claim, fresh(start.size, undefined));
+    this.#claims.set(start.claim, fresh(start.size, undefined, this.#freeGpus(start.size.gpus)));
     return undefined;
+  }
+
+  /** What is recorded of a start under its claim. `kind`: what the job's ad shares with others. */
+  record(start: Start, spec: RunSpec, account: Choice, kind: AttrTexts | undefined): AttemptRecord {
+    const { machine, sharesHome } = this.#options;
+    const gpus = machine.size.gpus > 0 ? (this.#claims.get(start.claim)?.gpus ?? []) : undefined;
+    const order = { ...start, gpus, warning: warningOf(start.ad, kind) };
+    return recordOf(order, spec, account, sharesHome, 'base' in start.spec);
+  }
+
+  #freeGpus(count: number): readonly string[] {
+    const taken = new Set([...this.#claims.values()].flatMap(({ gpus }) => gpus));
+    const all = gpuIds(this.#options.machine.size.gpus, this.#options.env);
+    return all.filter((id) => !taken.has(id)).slice(0, Math.ceil(count));
   }
 
   /** The machine's ad, including what has been found since the worker started. */
@@ -162,7 +183,7 @@ export class WorkerClaims {
 
   /** Restores the claim of a run that an earlier worker left; one that has ended uses nothing, even until it is forgotten. */
   adopt(run: Run): void {
-    if (!run.dir.exit()) this.#claims.set(run.record.claim, fresh(run.record.size, run));
+    if (!run.dir.exit()) this.#claims.set(run.record.claim, fresh(run.record.size, run, run.record.gpus));
   }
 
   starter(id: string): Starter {
@@ -179,7 +200,7 @@ export class WorkerClaims {
    */
   place(record: AttemptRecord, base: string | undefined, slot: string | undefined): AttemptPlace {
     // The tasks of a map with files have directories of their own.
-    if (!record.user && isLight(record.spec) && (base === undefined || record.spec.shared)) {
+    if (!record.user && isLight(record.spec) && !isApart(record) && (base === undefined || record.spec.shared)) {
       const common = base ?? this.#seenBefore(record.claim, commonOf(record.spec));
       if (common !== undefined)
         return this.#taskRunner(record.claim, common, record.spec, base === undefined).give(record, slot);
@@ -215,7 +236,8 @@ export class WorkerClaims {
       (taskRunner) => taskRunner.alive && taskRunner.base === base && !taskRunner.tired,
     );
     if (spare) this.#spareTaskRunners.delete(spare);
-    const { scripts, waiter, taskRunnersDir, env } = this.#options;
+    const { scripts, waiter, taskRunnersDir, machine } = this.#options;
+    const env = { ...this.#options.env, ...gpuVariables(machine.size.gpus > 0 ? [] : undefined) };
     const taskRunner =
       spare ?? new TaskRunner({ script: scripts.taskRunner, waiter, taskRunnersDir, env, base, spec, own });
     if (claim) claim.taskRunner = taskRunner;
@@ -264,8 +286,13 @@ export class WorkerClaims {
   }
 }
 
-function fresh(size: Size, run: Run | undefined): Claim {
-  return { size, run, waiting: [], slow: false, starter: undefined, taskRunner: undefined, common: undefined };
+function fresh(size: Size, run: Run | undefined, gpus: readonly string[] = []): Claim {
+  return { size, gpus, run, waiting: [], slow: false, starter: undefined, taskRunner: undefined, common: undefined };
+}
+
+/** It sees GPUs of its own, or would see others': a shell that runs many jobs lets them see none, and records no warning. */
+function isApart({ gpus, warning, spec }: AttemptRecord): boolean {
+  return warning !== undefined || (gpus !== undefined && (gpus.length > 0 || namesGpus(spec.env)));
 }
 
 function isBusy({ run }: Claim): boolean {
