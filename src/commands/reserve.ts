@@ -75,7 +75,7 @@ async function tooFew(gryphus: Gryphus, { count, size }: Reservation): Promise<s
   if (most >= count) return '';
   const cores = machines.reduce((sum, { cpus }) => sum + cpus, 0);
   const have = `${machines.length === 1 ? '1 machine' : `${machines.length} machines`} with ${cores} cores in all`;
-  return `gryphus: warning: the pool has room for ${most} of these ${count} slots (${have}): the others are kept free only on machines that come.\n`;
+  return `gryphus: warning: the pool can hold ${most} of these ${count} slots (${have}): the others are kept free only on machines that come.\n`;
 }
 
 function said(all: readonly Reservation[], make: Reservation | undefined, drop: string | undefined): string[] {

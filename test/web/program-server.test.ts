@@ -220,7 +220,7 @@ describe('the interface', () => {
     ] as const)
       expect(await json('POST', path, { ...asked, cwd: '/no/such' })).toMatchObject({
         status: 400,
-        body: { error: { message: 'cwd: there is no directory /no/such.' } },
+        message: 'cwd: there is no directory /no/such.',
       });
     expect(await json('POST', '/submit', { cwd: '/', description: 'x'.repeat(64 * 2 ** 20) })).toEqual(
       refused('The body is longer than 64 MiB.', 413),
