@@ -57,16 +57,19 @@ describe("times and signals of sbatch's options in the pool", { timeout: 120_000
       const child = `sh -c 'trap "echo child >>${file}; exit 0" USR1; while :; do sleep 0.1; done'`;
       return `trap 'echo script >>${file}' USR1\n${child} &\nwhile :; do wait; kill -0 $! 2>/dev/null || break; done; exec sleep 600`;
     };
-    const below = await submit('-t', '0:30', '--signal=USR1@15', '--wrap', script('below'));
-    const shell = await submit('-t', '0:30', '--signal=B:USR1@15', '--wrap', script('shell'));
+    const below = await submit('-t', '1', '--signal=USR1@48', '--wrap', script('below'));
+    const shell = await submit('-t', '1', '--signal=B:USR1@48', '--wrap', script('shell'));
     const none = await ours('sbatch', '--signal=USR1', '--wrap', 'true');
     expect(none.stderr).toContain('--signal=USR1 has no effect in the pool: the job has no time limit (--time)');
     await until('both to run', async () =>
       (await ours('squeue', '-h', '-j', `${below},${shell}`, '-o', '%t')).stdout === 'R\nR\n' ? true : undefined,
     );
     killMatching('worker.mjs', agent);
-    await ends(below, 'TIMEOUT');
-    await ends(shell, 'TIMEOUT');
+    for (const file of ['below', 'shell']) await until(`the signal of ${file}`, () => agent.read(file));
+    expect([await state(below), await state(shell)]).toEqual(['RUNNING', 'RUNNING']);
+    await ours('scancel', below, shell);
+    await ends(below, 'CANCELLED');
+    await ends(shell, 'CANCELLED');
     expect([agent.read('below'), agent.read('shell')]).toEqual(['child\n', 'script\n']);
     expect((await ours('sbatch', '-t', '1', '--signal=B:FOO@10', '--wrap', 'true')).code).toBe(1);
   });
