@@ -1,8 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
-import { asError } from '../errors.ts';
 import { type Block, type BlockWriter, type WritableFile, WriterHere } from './block-writer.ts';
 import { EarlyFlush } from './early-flush.ts';
+import { asError } from '../errors.ts';
 import { startWritingThread } from './writing-thread.ts';
 
 /** So much is written at once; bytes. */
@@ -42,7 +41,7 @@ export class Arriving {
     this.#flush = kept ? new EarlyFlush(file) : undefined;
     this.#size = Math.max(1, Math.min(BLOCK, bytes));
     const summed = sum && begin === 0;
-    const thread = bytes >= WORTH_A_THREAD && availableParallelism() > 1 ? startWritingThread(file, summed) : undefined;
+    const thread = bytes >= WORTH_A_THREAD ? startWritingThread(file, summed) : undefined;
     this.#writer = thread ?? new WriterHere(file, summed);
     this.#end = begin;
   }
