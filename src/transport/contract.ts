@@ -78,7 +78,7 @@ export interface TransferOptions {
   readonly signal?: AbortSignal;
   /** Reports the bytes transferred so far and in total. */
   readonly onProgress?: (done: number, total: number) => void;
-  /** Called at the end of a `get` with the SHA-256 (hex) of what came, unless an interrupted transfer was resumed. */
+  /** Called at the end with the SHA-256 (hex) of what came, unless an interrupted transfer was resumed. */
   readonly onDigest?: (sha256: string) => void;
 }
 

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
-import { Arriving } from '../util/arriving.ts';
 import { blocksOf } from '../util/blocks.ts';
-import { type FileSide, type FileStat, fileError, type WriteOptions } from './transfer.ts';
+import { EarlyFlush } from '../util/early-flush.ts';
+import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
 /** A multiple of SFTP's block size. */
 const CHUNK = 4 * 255 * 1024;
@@ -51,23 +51,19 @@ export class LocalFiles implements FileSide {
     }
   }
 
-  async write(
-    path: string,
-    at: number,
-    bytes: AsyncIterable<Buffer>,
-    { total, sum }: WriteOptions,
-  ): Promise<string | undefined> {
+  async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
     try {
       const file = await open(this.#path(path), at === 0 ? 'w' : 'r+', 0o600);
       try {
         await file.truncate(at);
-        const arriving = new Arriving(file, at, { bytes: total - at, sum, kept: true });
-        try {
-          for await (const chunk of bytes) await arriving.add(chunk);
-          await arriving.flush();
-          return sum && at === 0 ? await arriving.digest() : undefined;
-        } finally {
-          await arriving.close();
+        const flush = new EarlyFlush(file);
+        let offset = at;
+        for await (const chunk of bytes) {
+          for (let done = 0; done < chunk.length; ) {
+            done += (await file.write(chunk, done, chunk.length - done, offset + done)).bytesWritten;
+          }
+          offset += chunk.length;
+          flush.wrote(chunk.length);
         }
       } finally {
         await file.close();

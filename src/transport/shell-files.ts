@@ -2,7 +2,7 @@ import { asError, GryphusError } from '../errors.ts';
 import { shellQuote } from '../util/shell-quote.ts';
 import type { Channel } from './contract.ts';
 import type { RemoteShell } from './remote-shell.ts';
-import { type FileSide, type FileStat, fileError, type WriteOptions } from './transfer.ts';
+import { type FileSide, type FileStat, fileError } from './transfer.ts';
 
 /** The far side's files accessed by POSIX shell commands, for a site without sftp and for the system's ssh. */
 export class ShellFiles implements FileSide {
@@ -48,7 +48,7 @@ export class ShellFiles implements FileSide {
     }
   }
 
-  async write(path: string, at: number, bytes: AsyncIterable<Buffer>, { total }: WriteOptions): Promise<undefined> {
+  async write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void> {
     const file = word(path);
     // What a lost connection left may write for a moment yet: the same bytes in the same place, or into a file that is gone.
     const script =
@@ -76,7 +76,6 @@ export class ShellFiles implements FileSide {
     const size = (await this.stat(path))?.size;
     if (size !== total)
       throw new GryphusError('protocol-error', `${path} on ${this.label} has ${size} of ${total} bytes.`);
-    return undefined;
   }
 
   async place(part: string, path: string, mode: number): Promise<void> {

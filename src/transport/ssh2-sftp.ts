@@ -89,7 +89,7 @@ export class SftpFiles implements FileSide {
     return block.subarray(0, filled);
   }
 
-  async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<undefined> {
+  async write(path: string, at: number, bytes: AsyncIterable<Buffer>): Promise<void> {
     const handle = await this.#open('write', path, at === 0 ? 'w' : 'r+');
     const under = new Set<Promise<void>>();
     const free: Buffer[] = [];
@@ -122,7 +122,6 @@ export class SftpFiles implements FileSide {
       }
       await Promise.all(under);
       if (failure !== undefined) throw failure;
-      return undefined;
     } catch (thrown) {
       throw await this.#fault('write', path, thrown);
     } finally {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { asError, type ErrorCode, GryphusError } from '../errors.ts';
 import type { PutOptions } from './contract.ts';
 
@@ -19,21 +19,11 @@ export interface FileSide {
   prefixHash(path: string, length: number): Promise<string | undefined>;
   /** The bytes from an offset to the end; what was yielded is only valid until the next is asked for. */
   read(path: string, from: number): AsyncIterable<Buffer>;
-  /**
-   * Creates the file (0600), truncates it to `at` bytes, and appends; resolves when everything has been written, with the SHA-256 (hex) of it if
-   * that was wanted, it began here, and this side has computed it.
-   */
-  write(path: string, at: number, bytes: AsyncIterable<Buffer>, options: WriteOptions): Promise<string | undefined>;
+  /** Creates the file (0600), truncates it to `at` bytes, and appends; resolves when everything has been written. */
+  write(path: string, at: number, bytes: AsyncIterable<Buffer>, total: number): Promise<void>;
   /** Gives a finished part its mode and its name, replacing any older file. */
   place(part: string, path: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-}
-
-export interface WriteOptions {
-  /** The size of the whole file, in bytes. */
-  readonly total: number;
-  /** Whether its digest is wanted. */
-  readonly sum: boolean;
 }
 
 /** Below this size, an interrupted transfer starts again: checking would cost more than sending. */
@@ -82,19 +72,19 @@ async function copy(
   if (!found.isFile) throw new GryphusError('bad-input', `${source} on ${from.label} is not a regular file.`);
   const part = partName(target, [from.label, source, String(found.size), found.changed]);
   const start = found.size < WORTH_RESUMING ? 0 : await resumableBytes(from, source, found.size, to, part);
-  const bytes = watched(from.read(source, start), start, found.size, {
+  const hash = options.onDigest && start === 0 ? createHash('sha256') : undefined;
+  const bytes = watched(from.read(source, start), start, found.size, hash, {
     ...options,
     what: `${source} of ${from.label}`,
   });
   try {
-    const sum = options.onDigest !== undefined && start === 0;
-    const digest = await to.write(part, start, bytes, { total: found.size, sum });
+    await to.write(part, start, bytes, found.size);
     const after = await from.stat(source);
     if (after?.size !== found.size || after.changed !== found.changed) {
       throw new GryphusError('protocol-error', `${source} on ${from.label} changed while it was copied.`);
     }
     await to.place(part, target, options.mode ?? 0o600);
-    if (digest !== undefined) options.onDigest?.(digest);
+    if (hash) options.onDigest?.(hash.digest('hex'));
   } catch (thrown) {
     // A part is only kept for a transfer that may be resumed.
     const code = thrown instanceof GryphusError ? thrown.code : 'internal';
@@ -123,6 +113,7 @@ async function* watched(
   bytes: AsyncIterable<Buffer>,
   start: number,
   total: number,
+  hash: Hash | undefined,
   options: PutOptions & { readonly what: string },
 ): AsyncGenerator<Buffer> {
   let done = start;
@@ -134,6 +125,7 @@ async function* watched(
     if (done > total) {
       throw new GryphusError('protocol-error', `${options.what} had ${total} bytes, and more came.`);
     }
+    hash?.update(chunk);
     yield chunk;
     options.onProgress?.(done, total);
   }

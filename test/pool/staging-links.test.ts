@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Arriving } from '../../src/pool/central-manager/arriving.ts';
 import { bringHome } from '../../src/pool/central-manager/shadow.ts';
 import { StagingLinks } from '../../src/pool/central-manager/staging-links.ts';
 import { Asking } from '../../src/pool/wire/asking.ts';
@@ -319,6 +321,43 @@ describe('a large result', () => {
   ] as const)('is refused if %s', async (_, how) => {
     expect((await transfer(how)).outcome).toMatchObject({ code: 'protocol-error' });
   });
+});
+
+it('writes what arrives in order, and tells of a write that failed', async () => {
+  const path = join(dir, 'out');
+  const file = await open(path, 'w');
+  const arriving = new Arriving(file, 0);
+  for (let at = 0; at < LARGE.length; at += 100_001) await arriving.add(LARGE.subarray(at, at + 100_001));
+  await arriving.flush();
+  await file.close();
+  expect([readFileSync(path).equals(LARGE), arriving.digest()]).toEqual([true, sha256(LARGE)]);
+  const closed = await open(path, 'r');
+  const failing = new Arriving(closed, 0);
+  const all = async () => {
+    for (let i = 0; i < 4; i++) await failing.add(Buffer.alloc(MB));
+    await failing.flush();
+  };
+  await expect(all()).rejects.toMatchObject({ code: 'EBADF' });
+  await closed.close();
+});
+
+it('writes the rest of what was written in part', async () => {
+  const path = join(dir, 'out');
+  const file = await open(path, 'w');
+  const lazy = {
+    writev: async ([first, second]: readonly Buffer[], at: number) => {
+      const some = Buffer.concat([first ?? LARGE, second?.subarray(0, 3) ?? LARGE]);
+      await file.write(some, 0, some.length, at);
+      return { bytesWritten: some.length };
+    },
+    write: (...given: [Buffer, number, number, number]) => file.write(...given),
+    datasync: () => file.datasync(),
+  };
+  const arriving = new Arriving(lazy, 0);
+  for (const at of [0, 1000, 5000]) await arriving.add(LARGE.subarray(at, at === 0 ? 1000 : at === 1000 ? 5000 : 9000));
+  await arriving.flush();
+  await file.close();
+  expect(readFileSync(path).equals(LARGE.subarray(0, 9000))).toBe(true);
 });
 
 it('has one file under way at a time, and ends if that is left in the middle', async () => {

@@ -9,7 +9,6 @@ import { deferred } from '../../src/util/deferred.ts';
 import { until } from '../agent/agent.ts';
 
 const TOTAL = 300_000;
-const WHOLE = { total: TOTAL, sum: false };
 
 describe("a file written by the site's shell", () => {
   let dir: string;
@@ -32,7 +31,7 @@ describe("a file written by the site's shell", () => {
       await go.promise;
       yield bytes.subarray(before, after);
     }
-    return { go: () => go.resolve(), done: files.write(path, 0, parts(), WHOLE).catch(() => undefined) };
+    return { go: () => go.resolve(), done: files.write(path, 0, parts(), TOTAL).catch(() => undefined) };
   }
 
   it('is whole though what wrote before writes on after its size was measured', async () => {
@@ -44,7 +43,7 @@ describe("a file written by the site's shell", () => {
       await size(250_000);
       yield bytes.subarray(200_000);
     }
-    await files.write(path, 200_000, rest(), WHOLE);
+    await files.write(path, 200_000, rest(), TOTAL);
     await former.done;
     expect(readFileSync(path).equals(bytes)).toBe(true);
   });
@@ -56,7 +55,7 @@ describe("a file written by the site's shell", () => {
     async function* all() {
       yield bytes;
     }
-    await files.write(path, 0, all(), WHOLE);
+    await files.write(path, 0, all(), TOTAL);
     former.go();
     await former.done;
     expect(readFileSync(path).equals(bytes)).toBe(true);

@@ -9,8 +9,8 @@ import { makeParents, partOf, within } from '../../staging/place.ts';
 import { SmallSaver } from '../../staging/save-small.ts';
 import { sha256Of } from '../../staging/sha256.ts';
 import { STREAM_FILES } from '../../staging/streams.ts';
-import { Arriving } from '../../util/arriving.ts';
 import type { Asking } from '../wire/asking.ts';
+import { Arriving } from './arriving.ts';
 import type { Attempt } from './attempts.ts';
 import { isFull } from '../host/full-disk.ts';
 import { pieces } from '../wire/pieces.ts';
@@ -269,7 +269,7 @@ async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes:
   const begin = from > all ? 0 : from;
   let there: string | undefined;
   const file = await open(path, begin > 0 ? 'r+' : 'w', 0o600);
-  const arriving = new Arriving(file, begin, { bytes: all - begin, sum: true, kept: true });
+  const arriving = new Arriving(file, begin);
   try {
     let unchecked = CHECK_BYTES;
     for await (const bytes of coming(resultTransfer, source, begin, all, (digest) => (there = digest))) {
@@ -284,11 +284,11 @@ async function pull(resultTransfer: ResultTransfer, { source, path, from, bytes:
     await arriving.flush();
     if (arriving.end < all) throw lie(attempt, `sent less of ${source} than it announced`);
     await file.truncate(arriving.end);
-    return { here: begin === 0 ? await arriving.digest() : undefined, there };
   } finally {
-    await arriving.close();
+    await arriving.settled();
     await file.close();
   }
+  return { here: arriving.digest(), there };
 }
 
 /** The bytes of a result: of a large one by a connection of their own, and if that is cut, the rest by its worker's other. */

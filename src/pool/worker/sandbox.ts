@@ -16,8 +16,9 @@ import {
   symlinkSync,
   utimesSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
-import { copyFile, open } from 'node:fs/promises';
+import { copyFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { GryphusError } from '../../errors.ts';
 import type { Blob, SiteFile } from '../../site/contract.ts';
@@ -26,7 +27,6 @@ import type { AttemptPlace } from './attempt-place.ts';
 import { sandboxInside } from './container-script.ts';
 import { isFull } from '../host/full-disk.ts';
 import { PIECE, pieces } from '../wire/pieces.ts';
-import { Arriving } from '../../util/arriving.ts';
 import { Turns } from '../../util/turns.ts';
 import type { PlacedJob } from './job-script.ts';
 import type { ReusedSandbox } from './reused-sandbox.ts';
@@ -113,29 +113,25 @@ export class BlobCache {
 
   async #pull(blob: Blob, pull: Pull, stream?: Stream): Promise<string> {
     const part = join(this.#dir, `${blob.sha256}.${process.pid}.part`);
+    const hash = createHash('sha256');
     if (blob.bytes <= PIECE) {
       const bytes = blob.bytes === 0 ? Buffer.alloc(0) : await pull(blob, 0, blob.bytes);
       writeFileSync(part, bytes, { mode: 0o600 });
-      return this.#keep(blob, part, createHash('sha256').update(bytes).digest('hex'));
+      return this.#keep(blob, part, hash.update(bytes).digest('hex'));
     }
-    let digest: string | undefined;
-    const file = await open(part, 'w', 0o600);
+    const fd = openSync(part, 'w', 0o600);
     try {
-      const arriving = new Arriving(file, 0, { bytes: blob.bytes, sum: true, kept: false });
-      try {
-        for await (const bytes of pulled(blob, pull, stream)) await arriving.add(bytes);
-        await arriving.flush();
-        digest = await arriving.digest();
-      } finally {
-        await arriving.close();
+      for await (const bytes of pulled(blob, pull, stream)) {
+        hash.update(bytes);
+        for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done);
       }
     } catch (thrown) {
       rmSync(part, { force: true });
       throw thrown;
     } finally {
-      await file.close();
+      closeSync(fd);
     }
-    return this.#keep(blob, part, digest ?? (await sha256Of(part)));
+    return this.#keep(blob, part, hash.digest('hex'));
   }
 
   /**
