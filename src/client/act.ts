@@ -85,39 +85,46 @@ async function* wishesFor(
   request: ActionRequest,
   user: string,
 ): AsyncIterable<readonly Wish[]> {
-  const { ids, constraint, looked } = request;
-  let selection: Selection = request;
-  if (action === 'remove' && ids === undefined && constraint === undefined) {
-    const { large, others } = await bySize(queue, request);
-    const remove = removal(request.reason, user);
-    for (const cluster of large) {
-      for await (const jobs of queue.heads(cluster)) {
+  const { looked } = request;
+  const remove = removal(request.reason, user);
+  for (const run of await runsOf(queue, action, request)) {
+    if (typeof run === 'number') {
+      for await (const jobs of queue.heads(run)) {
         looked?.(jobs.length);
         yield jobs.map((job) => ({ job, change: remove(job), withOthers: false }));
       }
+    } else {
+      for await (const jobs of selectChunks(queue, run, { looked }))
+        yield jobs.map((job) => wishFor(action, job, request, user));
     }
-    selection = { clusters: others };
   }
-  for await (const jobs of selectChunks(queue, selection, { looked }))
-    yield jobs.map((job) => wishFor(action, job, request, user));
 }
 
 /** From this number of jobs on, a cluster's are removed without being read. */
 const LARGE = 10_000;
 
-/** The selected clusters, apart those whose jobs are many and do not start with others. */
-async function bySize(
-  queue: Queue,
-  { clusters, owner }: Selection,
-): Promise<{ readonly large: readonly number[]; readonly others: readonly number[] }> {
-  const [large, others]: [number[], number[]] = [[], []];
+/** What is acted on, in the order of ids: clusters whose jobs need not be read, and selections of those that must be. */
+async function runsOf(queue: Queue, action: Action, request: ActionRequest): Promise<readonly (number | Selection)[]> {
+  const { ids, clusters, owner, constraint } = request;
+  if (action !== 'remove' || ids !== undefined || constraint !== undefined) return [request];
+  const runs: (number | Selection)[] = [];
+  let read: number[] = [];
+  const close = () => {
+    if (read.length > 0) runs.push({ clusters: read });
+    read = [];
+  };
   for (const { cluster, owner: whose, counts, universe } of await queue.summaries(clusters)) {
     if (owner !== undefined && owner !== whose) continue;
     const jobs = Object.values(counts).reduce((sum, n) => sum + n, 0);
-    const apart = universe !== undefined && !isParallelUniverse(universe);
-    (apart && jobs >= LARGE ? large : others).push(cluster);
+    if (jobs < LARGE || universe === undefined || isParallelUniverse(universe)) {
+      read.push(cluster);
+      continue;
+    }
+    close();
+    runs.push(cluster);
   }
-  return { large, others };
+  close();
+  return runs;
 }
 
 /** Whether it starts and ends together with other jobs of its cluster: what is done with one is done with all. */

@@ -2,11 +2,10 @@ import type { State } from '../job/life.ts';
 import { textsOf } from './answers.ts';
 import type { JobHead } from './api.ts';
 import type { QueueContext } from './context.ts';
+import { PAGE } from './pages.ts';
 import { clusterRecords, getJobs } from './read.ts';
 import { stateNamed } from './record.ts';
 
-/** Procs in one of the queue's pages of bits (lua/prelude.lua). */
-const PAGE = 1024;
 /** Pages in one exchange: a running script blocks all other clients. */
 const PAGES = 16;
 

@@ -1,7 +1,7 @@
+import { textsOf } from './answers.ts';
 import type { QueueContext } from './context.ts';
+import { PAGE } from './pages.ts';
 
-/** Procs in one page of bits (prelude.lua). */
-const PAGE = 1024;
 /** As many procs in one call. */
 const AT_ONCE = 4000;
 
@@ -14,8 +14,7 @@ export async function unwant(
   const others: number[] = [];
   for (let from = 0; from < procs.length; from += AT_ONCE) {
     const some = procs.slice(from, from + AT_ONCE);
-    const answer = await context.db.script('unwant', [cluster, context.now(), ...some]);
-    others.push(...(answer as readonly string[]).map(Number));
+    others.push(...textsOf(await context.db.script('unwant', [cluster, context.now(), ...some])).map(Number));
   }
   return others;
 }

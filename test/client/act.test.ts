@@ -83,6 +83,22 @@ describe('the removal of a cluster with many jobs', () => {
     },
   );
 
+  it('answers in the order of ids, beside clusters of few jobs', async () => {
+    const few = async () =>
+      (
+        await queue.submit({
+          clusterAd: { Owner: '"jens"', JobUniverse: '5' },
+          procs: procs(2),
+          manager: 'jens',
+          site: 'hpc',
+        })
+      ).cluster;
+    const clusters = [await few(), await submitted('jens'), await few()];
+    const results = await act(queue, 'remove', { owner: 'jens' }, 'jens');
+    expect([...new Set(results.map(({ id }) => id.cluster))]).toEqual(clusters);
+    expect(results.length).toBe(MANY + 4);
+  });
+
   it('lets go of all of them by force', async () => {
     const cluster = await submitted('gerda');
     const results = await act(queue, 'remove', { owner: 'gerda', force: true }, 'gerda');

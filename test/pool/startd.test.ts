@@ -84,6 +84,13 @@ describe("a worker's runs", () => {
     });
   const started = (path: string) => until(path, () => (existsSync(join(dir, path)) ? true : undefined));
 
+  /** A script of the kind `k`, whose directory is its own; it is told this one. */
+  const startOfKind = (key: AttemptKey, script: string): void => {
+    const executable = { kind: 'there' as const, path: '/bin/sh' };
+    const spec = { executable, args: ['-c', script, 'sh', dir], env: {}, inputs: [], joinStderr: false };
+    startd.take({ t: 'start', key, claim: 'c', kind: 'k', size: { ...SIZE, cpus: 1 }, spec, lease: 60 });
+  };
+
   it('that hold more memory than their slot has are ended, and nothing else is', async () => {
     const hold = (mb: number) => `const held = Buffer.alloc(${mb} << 20, 1); setTimeout(() => held, 600_000)`;
     start('a.1.0.1', '/bin/sleep', ['600']);
@@ -167,15 +174,7 @@ describe("a worker's runs", () => {
   it('that ended by themselves while their image was waited for have not been evicted, for the next worker either', async () => {
     startd.take({ t: 'kind', id: 'k', ad: { Requirements: 'true', WantCheckpoint: 'true' } });
     const key = 'a.9.0.3';
-    const args = ['-c', 'cd "$1"; : >a.9; until [ -e go ]; do :; done; exit 3', 'sh', dir];
-    const spec = {
-      executable: { kind: 'there' as const, path: '/bin/sh' },
-      args,
-      env: {},
-      inputs: [],
-      joinStderr: false,
-    };
-    startd.take({ t: 'start', key, claim: 'c', kind: 'k', size: { ...SIZE, cpus: 1 }, spec, lease: 60 });
+    startOfKind(key, 'cd "$1"; : >a.9; until [ -e go ]; do :; done; exit 3');
     await started('a.9');
     const run = startd.find(key);
     if (run)
@@ -236,15 +235,7 @@ describe("a worker's runs", () => {
     'that put %s in the place of their ad keep the next worker neither waiting nor believing',
     async (_, text) => {
       const key = 'a.9.0.4';
-      const args = ['-c', `rm .job.ad; ${text}\n: >"$1/a.9"; exec sleep 600`, 'sh', dir];
-      const spec = {
-        executable: { kind: 'there' as const, path: '/bin/sh' },
-        args,
-        env: {},
-        inputs: [],
-        joinStderr: false,
-      };
-      startd.take({ t: 'start', key, claim: 'c', kind: 'k', size: { ...SIZE, cpus: 1 }, spec, lease: 60 });
+      startOfKind(key, `rm .job.ad; ${text}\n: >"$1/a.9"; exec sleep 600`);
       await started('a.9');
       startd.close();
       open(60_000);
