@@ -1,5 +1,6 @@
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isOlder } from '../../src/client/upgrade.ts';
 import { removeTree } from '../remove-tree.ts';
@@ -15,6 +16,24 @@ it.each([
 ])('version %s is older than %s: %s', (one, other, older) => {
   expect(isOlder(one, other)).toBe(older);
 });
+
+it('a command that cannot find out which version runs says so, and ends', async () => {
+  const agent = new TestAgent();
+  await agent.ok('up');
+  const redis = new Redis(join(agent.home, 'state/run/redis.sock'));
+  const rows = await redis.hgetall('gryphus:kv:daemon');
+  try {
+    await redis.set('gryphus:kv:daemon', 'no rows');
+    const { code, stderr } = await agent.run(['q']);
+    expect(stderr).toContain('WRONGTYPE');
+    expect(code).toBe(70);
+  } finally {
+    await redis.del('gryphus:kv:daemon');
+    await redis.hset('gryphus:kv:daemon', rows);
+    redis.disconnect();
+    await agent.end();
+  }
+}, 120_000);
 
 /** The same program, installed elsewhere as another version; `change` gets its files before it is used. */
 function installedAs(version: string | undefined, change: (dist: string) => void = () => undefined): string {
